@@ -21,7 +21,7 @@ from .control.curves import (
     Nurbs as Nurbs,
     path_from_csv as path_from_csv,
 )
-from .control.curves import (
+from .control.shortest_paths import (
     Dubins as Dubins,
     ReedsShepp as ReedsShepp,
 )

@@ -26,7 +26,7 @@ from .path_geometry import (
     Point as Point,
     heading as heading,
 )
-from .curves import (
+from .shortest_paths import (
     shortest_words as shortest_words,
 )
 from .true_plant import (

@@ -33,36 +33,25 @@ A corner is blended by the curvature
     (3)  κ = (4 u (1 − u))^{k+1} / radius,   0 ≤ u ≤ 1
 
 k times continuously differentiable with the lines that it joins.
-
-**Shortest paths with a least turning radius: Dubins forward only, Reeds–Shepp both ways.**
-
-A path is a word of at most five pieces, left, straight and right (1, 0, −1), of signed lengths in
-radii, negative backward. Every family of words is solved in closed form for the pose (x, y, φ) in
-the frame of the start, and mirrored: time flip (x, φ → −x, −φ), reflection (y, φ → −y, −φ), and the
-path from its end to its start. Numbers of equations are those of J. A. Reeds and L. A. Shepp,
-*Optimal paths for a car that goes both forwards and backwards*, Pacific J. Math. 145 (1990); the
-forward words are those of L. E. Dubins, *On curves of minimal length*, Amer. J. Math. 79 (1957).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, reduce
-from itertools import pairwise, product
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 
 from noslip.base import Array, SimulationError, csv_rows, nearest, read_number, read_text
 from noslip.control.path_geometry import (
     AbstractPath,
-    Composite,
     Point,
     assign,
     check_fields,
@@ -77,7 +66,6 @@ from noslip.control.path_geometry import (
     positive,
 )
 from noslip.control.text_grammar import Angle, PerMeter, Pure, WaveNumber
-from noslip.engines import RowFunction, compile_rows, trace_program
 from noslip.expressions import CONSTANTS, ExpressionError, evaluate, names_in, parse
 from noslip.model import Meaning
 
@@ -870,6 +858,14 @@ def pieces_of(
     return tuple(starts), np.array(rows)
 
 
+def end_of(stretches: tuple[Stretch, ...]) -> complex:
+    """Where stretches lead from the origin along the x axis."""
+    _, rows = pieces_of(stretches, (0.0, 0.0), 0.0)
+    middle, x, y, theta, *bend = rows[-1]
+    whole = sum(length for length, _ in stretches)
+    return complex(x, y) + complex(*displacement(whole - middle, bend)) * _direction(theta)
+
+
 def _shifted(kappa: Polynomial, at: float) -> Polynomial:
     """A polynomial about another place."""
     terms = [kappa(at)]
@@ -978,299 +974,14 @@ def _cut(turn: float, parts: list[Stretch]) -> float:
     if len(parts[0][1]) == 1:
         return math.tan(abs(turn) / 2) / abs(parts[0][1][0])
     # blends are symmetric: both ends are as far from the corner
-    _, rows = pieces_of(tuple(parts), (0.0, 0.0), 0.0)
-    whole = sum(part[0] for part in parts)
-    middle, x, y, theta, *bend = rows[-1]
-    end = complex(x, y) + complex(*displacement(whole - middle, bend)) * _direction(theta)
+    end = end_of(tuple(parts))
     # from the end back along the second side to the first one
     return float(abs(end.imag / math.sin(turn)))
 
 
-#: Most pieces of a word.
-PIECES = 5
-#: Below this many radii a length is zero, and a difference between two words is rounding.
-NONE = 1e-13
-#: By which a solution's signs and roots may be off: at words of fewer pieces they are zero.
-EPS = 1e-12
-
-Words: TypeAlias = tuple[NDArray[np.int64], Array]
-#: Whether a word leads to a pose, and the lengths of its pieces.
-Solved: TypeAlias = tuple[ca.SX, tuple[Any, ...]]
-
-_L, _S, _R = 1, 0, -1
-
-
-def _half_turn(angle: ca.SX) -> ca.SX:
-    """An angle between −π and π."""
-    return angle - 2 * math.pi * ca.floor((angle + math.pi) / (2 * math.pi))
-
-
-def _full_turn(angle: ca.SX) -> ca.SX:
-    """An angle between 0 and 2π; a full turn up to rounding is 0."""
-    found = angle - 2 * math.pi * ca.floor(angle / (2 * math.pi))
-    return ca.if_else(found > 2 * math.pi - 1e-12, 0.0, found)
-
-
-def _root(value: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Where a root is real, and the root."""
-    return value >= -EPS, ca.sqrt(ca.fmax(value, 0.0))
-
-
-def _all(*conditions: ca.SX) -> ca.SX:
-    """Whether all conditions hold."""
-    return reduce(ca.logic_and, conditions)
-
-
-def _lsl(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.1) L+ S+ L+."""
-    a, b = x - ca.sin(phi), y - 1 + ca.cos(phi)
-    t = ca.atan2(b, a)
-    v = _half_turn(phi - t)
-    return _all(t >= -EPS, v >= -EPS), (t, ca.hypot(a, b), v)
-
-
-def _lsr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.2) L+ S+ R+."""
-    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
-    fits, u = _root(a * a + b * b - 4)
-    t = _half_turn(ca.atan2(b, a) + ca.atan2(2.0, u))
-    v = _half_turn(t - phi)
-    return _all(fits, t >= -EPS, v >= -EPS), (t, u, v)
-
-
-def _lrl(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.3) L+ R− L±."""
-    a, b = x - ca.sin(phi), y - 1 + ca.cos(phi)
-    far = ca.hypot(a, b) / 4
-    u = -2 * ca.asin(ca.fmin(far, 1.0))
-    t = _half_turn(ca.atan2(b, a) + u / 2 + math.pi)
-    v = _half_turn(phi - t + u)
-    return _all(far <= 1 + EPS, t >= -EPS), (t, u, v)
-
-
-def _outer(u: ca.SX, v: ca.SX, a: ca.SX, b: ca.SX, phi: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """First and last piece of four turns."""
-    delta = _half_turn(u - v)
-    A, B = ca.sin(u) - ca.sin(delta), ca.cos(u) - ca.cos(delta) - 1
-    t = ca.atan2(b * A - a * B, a * A + b * B)
-    flips = 2 * (ca.cos(delta) - ca.cos(v) - ca.cos(u)) + 3 < 0
-    t = _half_turn(t + math.pi * flips)
-    return t, _half_turn(t - u + v - phi)
-
-
-def _lrlr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.7) L+ R+ L− R−."""
-    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
-    rho = (2 + ca.hypot(a, b)) / 4
-    u = ca.acos(ca.fmin(rho, 1.0))
-    t, v = _outer(u, -u, a, b, phi)
-    return _all(rho <= 1 + EPS, t >= -EPS, v <= EPS), (t, u, -u, v)
-
-
-def _lrlr_back(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.8) L+ R− L− R+."""
-    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
-    rho = (20 - a * a - b * b) / 16
-    u = -ca.acos(ca.fmax(ca.fmin(rho, 1.0), 0.0))
-    t, v = _outer(u, u, a, b, phi)
-    return _all(rho >= -EPS, rho <= 1 + EPS, t >= -EPS, v >= -EPS), (t, u, u, v)
-
-
-def _lrsl(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.9) L+ R− S− L−."""
-    a, b = x - ca.sin(phi), y - 1 + ca.cos(phi)
-    fits, r = _root(a * a + b * b - 4)
-    u = 2 - r
-    t = _half_turn(ca.atan2(b, a) + ca.atan2(r, -2.0))
-    v = _half_turn(phi - math.pi / 2 - t)
-    return _all(fits, t >= -EPS, u <= EPS, v <= EPS), (t, -math.pi / 2, u, v)
-
-
-def _lrsr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.10) L+ R− S− R−."""
-    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
-    t, u = ca.atan2(a, -b), 2 - ca.hypot(a, b)
-    v = _half_turn(t + math.pi / 2 - phi)
-    return _all(t >= -EPS, u <= EPS, v <= EPS), (t, -math.pi / 2, u, v)
-
-
-def _lrslr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
-    """(8.11) L+ R− S− L− R+."""
-    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
-    fits, r = _root(a * a + b * b - 4)
-    u = 4 - r
-    t = _half_turn(ca.atan2((4 - u) * a - 2 * b, -2 * a + (u - 4) * b))
-    v = _half_turn(t - phi)
-    return _all(fits, u <= EPS, t >= -EPS, v >= -EPS), (t, -math.pi / 2, u, -math.pi / 2, v)
-
-
-#: Turns of a family, its solution, and whether the word from the end to the start is another one.
-_FAMILIES: tuple[tuple[tuple[int, ...], Callable[[ca.SX, ca.SX, ca.SX], Solved], bool], ...] = (
-    ((_L, _S, _L), _lsl, False),
-    ((_L, _S, _R), _lsr, False),
-    ((_L, _R, _L), _lrl, True),
-    ((_L, _R, _L, _R), _lrlr, False),
-    ((_L, _R, _L, _R), _lrlr_back, False),
-    ((_L, _R, _S, _L), _lrsl, True),
-    ((_L, _R, _S, _R), _lrsr, True),
-    ((_L, _R, _S, _L, _R), _lrslr, False),
-)
-#: Turns of a word, whether it leads to the pose, and the lengths of its pieces.
-_Word: TypeAlias = tuple[tuple[int, ...], ca.SX, tuple[Any, ...]]
-
-
-def _reeds_shepp_words(x: ca.SX, y: ca.SX, phi: ca.SX) -> Iterator[_Word]:
-    """All words forward and backward."""
-    back = x * ca.cos(phi) + y * ca.sin(phi), x * ca.sin(phi) - y * ca.cos(phi)
-    for turns, solve, has_reverse in _FAMILIES:
-        for step, (px, py) in ((1, (x, y)), (-1, back))[: 1 + has_reverse]:
-            for mirror, flip in product((1, -1), (1, -1)):
-                fits, parts = solve(flip * px, mirror * py, flip * mirror * phi)
-                yield (
-                    tuple(mirror * turn for turn in turns[::step]),
-                    fits,
-                    tuple(flip * part for part in parts[::step]),
-                )
-
-
-def _dubins_words(x: ca.SX, y: ca.SX, phi: ca.SX) -> Iterator[_Word]:
-    """The six forward words; their turns are between 0 and 2π."""
-    for mirror in (1, -1):
-        my, mphi = mirror * y, mirror * phi
-        left, right = (mirror, 0, mirror), (mirror, 0, -mirror)
-        a, b = x - ca.sin(mphi), my - 1 + ca.cos(mphi)  # center of the last left turn, from first
-        t, far = ca.atan2(b, a), ca.hypot(a, b)
-        yield left, ca.SX(1), (_full_turn(t), far, _full_turn(mphi - t))
-        turn = ca.acos(ca.fmin(far / 4, 1.0))
-        for bulge in (1, -1):
-            first, middle = t + math.pi / 2 + bulge * turn, math.pi + bulge * 2 * turn
-            pieces = first, middle, mphi - first + middle
-            yield (mirror, -mirror, mirror), far <= 4 * (1 + EPS), tuple(map(_full_turn, pieces))
-        a, b = x + ca.sin(mphi), my - 1 - ca.cos(mphi)
-        fits, u = _root(a * a + b * b - 4)
-        t = ca.atan2(b, a) + ca.atan2(2.0, u)
-        yield right, fits, (_full_turn(t), u, _full_turn(t - mphi))
-
-
-@cache
-def _word_table(may_reverse: bool) -> tuple[NDArray[np.int64], RowFunction]:
-    """Turns of all words, and a native function of poses: the shortest word and its lengths."""
-    pose, none = ca.SX.sym("pose", 3), ca.SX(0, 1)
-    words = list((_reeds_shepp_words if may_reverse else _dubins_words)(*ca.vertsplit(pose)))
-    table = np.zeros((len(words), PIECES), dtype=np.int64)
-    least, found = ca.SX(math.inf), ca.SX.zeros(1 + PIECES)
-    for k, (turns, fits, parts) in enumerate(words):
-        table[k, : len(turns)] = turns
-        total = sum(map(ca.fabs, parts), ca.SX(0))
-        is_better = _all(fits, total < least - NONE)
-        lengths = ca.vertcat(k, *parts, ca.SX.zeros(PIECES - len(parts)))
-        least, found = (ca.if_else(is_better, *both) for both in ((total, least), (lengths, found)))
-    program = trace_program("shortest word", [none, pose, none, none], found)
-    return table, compile_rows(program, None)
-
-
-def shortest_words(x: Array, y: Array, phi: Array, *, may_reverse: bool = True) -> Words:
-    """Turns (n, 5) and signed lengths (n, 5) of shortest paths to poses (n,), in radii.
-
-    Parameters
-    ----------
-    x, y, phi : poses in the frame of the start, x and y over the least radius.
-    may_reverse : whether the vehicle may drive backward.
-    """
-    poses = np.stack([np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y, phi)], axis=1)
-    poses[:, 2] = np.remainder(poses[:, 2] + math.pi, 2 * math.pi) - math.pi
-    table, find = _word_table(may_reverse)
-    none = np.zeros((len(poses), 0))
-    found = find.map(np.zeros(len(poses)), poses, none, none[0])
-    return table[found[:, 0].astype(np.int64)], found[:, 1:]
-
-
-class _Shortest(AbstractPath):
-    """What both kinds share: a composite of arcs and lines between cusps."""
-
-    __slots__ = ()
-
-    typical = {"radius": 1.0}
-
-    start: Point
-    start_heading: float
-    end: Point
-    end_heading: float
-    radius: float
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            start=point,
-            end=point,
-            radius=positive,
-            start_heading=number,
-            end_heading=number,
-        )
-        _sections(self)
-
-    def position(self, p: ca.SX) -> ca.SX:
-        """The point at the arc length p."""
-        return _sections(self).position(p)
-
-    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
-        """The point at the arc length p of the piece that holds at `near`."""
-        return _sections(self).position_near(p, near)
-
-    def bend_near(self, p: ca.SX, near: ca.SX) -> ca.SX | None:
-        """Curvature at the arc length p."""
-        return _sections(self).bend_near(p, near)
-
-    @property
-    def parts(self) -> tuple[AbstractPath, ...]:
-        """Arcs and lines between cusps."""
-        return _sections(self).parts
-
-    @property
-    def cusps(self) -> tuple[float, ...]:
-        """Arc lengths at which the vehicle changes its direction."""
-        return _sections(self).cusps
-
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        """Ends of all pieces."""
-        return _sections(self).breaks
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dubins(_Shortest):
-    """The shortest path forward to a pose, nowhere sharper than `radius` (m)."""
-
-    word = "dubins"
-
-    #: end, end_heading: position and heading at the end, m and rad
-    end: Point
-    end_heading: Angle
-    radius: float
-    #: start, start_heading: position and heading at the start, m and rad
-    start: Point = (0.0, 0.0)
-    start_heading: Angle = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReedsShepp(_Shortest):
-    """The shortest path to a pose, forward and backward, nowhere sharper than `radius` (m)."""
-
-    word = "reeds-shepp"
-
-    #: end, end_heading: position and heading at the end, m and rad
-    end: Point
-    end_heading: Angle
-    radius: float
-    #: start, start_heading: position and heading at the start, m and rad; the vehicle may drive
-    #: backward at once
-    start: Point = (0.0, 0.0)
-    start_heading: Angle = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArcsAndLines(AbstractPath):
-    """Arcs and lines that join smoothly in one direction, from a start and a heading."""
+class JoinedStretches(AbstractPath):
+    """Arcs, lines and clothoids that join smoothly, driven one way from a start and a heading."""
 
     stretches: tuple[Stretch, ...]
     start: Point
@@ -1297,57 +1008,3 @@ class ArcsAndLines(AbstractPath):
 
     def _pieces(self) -> tuple[tuple[float, ...], Array]:
         return pieces_of(self.stretches, self.start, self.start_heading)
-
-
-@lru_cache(maxsize=256)
-def _sections(path: _Shortest) -> AbstractPath:
-    """The path as arcs and lines between cusps."""
-    r, heading = path.radius, path.start_heading
-    away = complex(path.end[0] - path.start[0], path.end[1] - path.start[1])
-    away *= complex(math.cos(heading), -math.sin(heading)) / r
-    turns, lengths = shortest_words(
-        np.array([away.real]),
-        np.array([away.imag]),
-        np.array([path.end_heading - heading]),
-        may_reverse=isinstance(path, ReedsShepp),
-    )
-    place = complex(*path.start)
-    sections: list[tuple[float, complex, float, list[Stretch]]] = []
-    for turn, length in zip(turns[0].tolist(), lengths[0].tolist(), strict=True):
-        if abs(length) <= NONE:
-            continue
-        sign = math.copysign(1.0, length)
-        if not sections or sections[-1][0] != sign:
-            sections.append((sign, place, heading + (0.0 if sign > 0 else math.pi), []))
-        # backward, the vehicle's left turn is the curve's right turn
-        sections[-1][3].append((abs(length) * r, (sign * turn / r,)))
-        place, heading = moved(place, heading, turn, length, r)
-    if not sections:
-        raise _nowhere(path)
-    found = [
-        ArcsAndLines(stretches=tuple(s), start=(z.real, z.imag), start_heading=h)
-        for _, z, h, s in sections
-    ]
-    return found[0] if len(found) == 1 else Composite(tuple(found))
-
-
-def _nowhere(path: _Shortest) -> Exception:
-    from noslip.base import SimulationError
-
-    return SimulationError(
-        "the path ends where it starts",
-        f"{type(path).__name__}(end=…, end_heading=…)",
-        "give another end or another heading there",
-    )
-
-
-def moved(
-    place: complex, heading: float, turn: int, length: float, radius: float
-) -> tuple[complex, float]:
-    """Where a piece of a word leads."""
-    direction = complex(math.cos(heading), math.sin(heading))
-    if not turn:
-        return place + length * radius * direction, heading
-    after = heading + turn * length
-    end = complex(math.cos(after), math.sin(after))
-    return place + turn * radius * 1j * (direction - end), after

@@ -13,6 +13,7 @@ import noslip.control.curves
 import noslip.control.least_time
 import noslip.control.lqr
 import noslip.control.path_tracking
+import noslip.control.shortest_paths
 import noslip.control.timing_laws  # noqa: F401
 from noslip.control.closed_loop import AbstractControllerPlan
 from noslip.control.path_geometry import AbstractPath

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.curves import PIECES, shortest_words
 from noslip.control.path_geometry import heading, length
+from noslip.control.shortest_paths import PIECES, shortest_words
 
 
 def driven(turns, lengths):
@@ -79,3 +79,51 @@ def test_a_path_to_where_it_starts_is_refused():
     with pytest.raises(ns.NoslipError) as caught:
         ns.paths.Dubins(end=(0, 0), end_heading=0, radius=1)
     assert "ends where it starts" in caught.value.what and caught.value.fix
+
+
+@pytest.mark.parametrize("kind", [ns.paths.Dubins, ns.paths.ReedsShepp])
+def test_words_with_the_sharpest_clothoids_are_those_of_arcs(rng, kind):
+    """Two derivations: families of Reeds and Shepp, and circles about turns with clothoids."""
+    for _ in range(40):
+        end, angle = tuple(rng.uniform(-4, 4, 2)), rng.uniform(-math.pi, math.pi)
+        pose = {"end": end, "end_heading": angle, "radius": 1.0}
+        arcs, smooth = length(kind(**pose)), length(kind(**pose, sharpness=1e8))
+        assert smooth == pytest.approx(arcs, abs=1e-7)
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 0.5, 4.0])
+@pytest.mark.parametrize("kind", [ns.paths.Dubins, ns.paths.ReedsShepp])
+def test_clothoids_lead_to_the_pose_with_continuous_curvature(rng, kind, sharpness):
+    """Within the radius and the sharpness, and straight at both ends and at cusps."""
+    p = ca.SX.sym("p")
+    for _ in range(6):
+        end, angle = tuple(rng.uniform(-9, 9, 2)), rng.uniform(-math.pi, math.pi)
+        path = kind(end=end, end_heading=angle, radius=2.0, start_heading=0.4, sharpness=sharpness)
+        last = path.parts[-1]
+        f = ca.Function("end", [p], [last.position(p), heading(last, p)])
+        place, direction = (np.array(x).ravel() for x in f(last.interval[1]))
+        assert place == pytest.approx(end, abs=1e-10)
+        turned = math.remainder(float(direction[0]) - angle, math.pi)
+        assert turned == pytest.approx(0.0, abs=1e-10)
+        assert length(path) > length(
+            kind(end=end, end_heading=angle, radius=2.0, start_heading=0.4)
+        )
+        for part in path.parts:
+            bend = ca.Function("bend", [p], [part.bend_near(p, p)])
+            s = np.linspace(*part.interval, 4001)
+            kappa = np.array(bend(s[None, :])).ravel()
+            assert np.max(np.abs(kappa)) < 0.5 * (1 + 1e-9)
+            # also across breaks: a jump would be far steeper
+            assert np.max(np.abs(np.diff(kappa) / np.diff(s))) < sharpness * (1 + 1e-6)
+            assert kappa[[0, -1]] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_straight_way_needs_no_clothoids():
+    path = ns.paths.ReedsShepp(end=(-0.3, 0.0), end_heading=0.0, radius=2.0, sharpness=0.1)
+    assert length(path) == pytest.approx(0.3, rel=1e-12)
+
+
+def test_clothoids_that_wind_up_are_refused():
+    with pytest.raises(ns.NoslipError) as caught:
+        ns.paths.Dubins(end=(9, 0), end_heading=1, radius=1, sharpness=0.01)
+    assert "sharpness" in caught.value.fix
