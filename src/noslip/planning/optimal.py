@@ -267,8 +267,7 @@ class _PlanSearch:
         num = len(self.problem.marks)
         counts = (intervals,) * num
         fractions = np.full(intervals * num, 1 / intervals)
-        found = self.searched(intervals) if given is None and num == 1 else None
-        guess = found or self.guess(given, counts)
+        guess = (self.searched(intervals) if given is None else None) or self.guess(given, counts)
         if given is not None or not self.symbols.controls:
             tries = 0
         self.until = self.time_limit * (PATIENCE if tries or ways > 1 else 1.0)
@@ -352,7 +351,7 @@ class _PlanSearch:
         return Guess(states, moved.controls, durations)
 
     def searched(self, intervals: int) -> Guess | None:
-        """A motion along the way that a search finds, if the model is a vehicle."""
+        """A motion along ways that searches find from mark to mark, if the model is a vehicle."""
         began = time.perf_counter()
         p, system = self.problem, self.problem.system
         outlines = ca.SX(0, 1)
@@ -360,17 +359,27 @@ class _PlanSearch:
             outlines = ca.vertcat(*[ca.vec(o.traced) for o in self.around.outlines])
         vehicle = None if p.periodic else vehicle_of(system, outlines)
         names = [c.name for c in system.coordinates]
-        aims = p.marks[0].states
-        if vehicle is None or not all(names[k] in aims for k in vehicle.base[:2]):
+        if vehicle is None or not all(
+            names[k] in mark.states for mark in p.marks for k in vehicle.base[:2]
+        ):
             return None
-        self.search = WaySearch(p, vehicle, self.around, self.clearance, self._tells_and_stops)
-        try:
-            self.way = self.search.way()
-        except PlanError:
-            if self._is_cancelled():
-                raise PlanError("the search was cancelled", p.where, "call plan again") from None
-            raise
-        guess = self._along(self.search, self.way, intervals)
+        ways: list[Way] = []
+        for k in range(len(p.marks)):
+            begin = ways[-1].q[-1] if ways else None
+            search = WaySearch(
+                p, vehicle, self.around, self.clearance, self._tells_and_stops, k, begin
+            )
+            try:
+                ways.append(search.way())
+            except PlanError:
+                if self._is_cancelled():
+                    raise PlanError(
+                        "the search was cancelled", p.where, "call plan again"
+                    ) from None
+                raise
+        if len(ways) == 1:
+            self.search, self.way = search, ways[0]
+        guess = self._along(search, ways, intervals)
         self.searching = time.perf_counter() - began
         return guess
 
@@ -383,38 +392,44 @@ class _PlanSearch:
         if self.way is None:
             return None
         self.problem, self.touched = self.search.problem, []
-        guess = self._along(self.search, self.way, intervals)
+        guess = self._along(self.search, [self.way], intervals)
         self.searching += time.perf_counter() - began
         return guess
 
-    def _along(self, search: WaySearch, way: Way, intervals: int) -> Guess:
-        """A motion along a way."""
+    def _along(self, search: WaySearch, ways: list[Way], intervals: int) -> Guess:
+        """A motion along ways from mark to mark."""
         vehicle = search.vehicle
         # the way of a trailer may miss the goal's hinge
         self.is_near = not vehicle.hinges
-        self._turn_goal([c.name for c in self.problem.system.coordinates], way.q[-1])
-        return self._timed(vehicle, way, search.size, intervals)
+        names = [c.name for c in self.problem.system.coordinates]
+        for k, way in enumerate(ways):
+            self._turn_mark(k, names, way.q[-1])
+        return self._timed(vehicle, ways, search.size, intervals)
 
-    def _turn_goal(self, names: list[str], end: Array) -> None:
+    def _turn_mark(self, k: int, names: list[str], end: Array) -> None:
         """Count whole turns of angles as the way does."""
-        mark = self.problem.marks[-1]
+        mark = self.problem.marks[k]
         states = dict(mark.states)
         for name, (low, high) in mark.states.items():
             if name in names and name.endswith("angle") and low == high:
                 turns = 2 * np.pi * np.round((end[names.index(name)] - low) / (2 * np.pi))
                 states[name] = low + turns, high + turns
         if states != mark.states:
-            marks = (*self.problem.marks[:-1], dataclasses.replace(mark, states=states))
-            self.problem = dataclasses.replace(self.problem, marks=marks)
+            marks = list(self.problem.marks)
+            marks[k] = dataclasses.replace(mark, states=states)
+            self.problem = dataclasses.replace(self.problem, marks=tuple(marks))
 
-    def _timed(self, vehicle: Vehicle, way: Way, size: float, intervals: int) -> Guess:
-        """A motion along a way that stops where the drive's direction changes."""
+    def _timed(self, vehicle: Vehicle, ways: list[Way], size: float, intervals: int) -> Guess:
+        """A motion along ways that stops where the drive's direction changes."""
         p, s = self.problem, self.symbols
         speed, push = self._pace(vehicle, size)
-        turns = np.sum(way.drive[1:] * way.drive[:-1], axis=1) < 0
-        ends = [0, *(np.flatnonzero(turns) + 1), len(way.drive)]
+        drives = np.concatenate([way.drive for way in ways])
+        lengths = np.concatenate([way.lengths for way in ways])
+        path = np.concatenate([ways[0].q[:1], *(way.q[1:] for way in ways)])
+        turns = np.sum(drives[1:] * drives[:-1], axis=1) < 0
+        ends = [0, *(np.flatnonzero(turns) + 1), len(drives)]
         times, places = [np.zeros(1)], [np.zeros(1)]
-        along = np.append(0.0, np.cumsum(way.lengths))
+        along = np.append(0.0, np.cumsum(lengths))
         for a, b in itertools.pairwise(ends):
             length = along[b] - along[a]
             last = max(3.0 * np.sqrt(length / push), 1.5 * length / speed)
@@ -425,13 +440,17 @@ class _PlanSearch:
         low, high = p.duration
         total = float(np.clip(t[-1], low, high))
         t = t * (total / t[-1])
-        nodes = np.linspace(0.0, total, intervals + 1)
+        # intervals of even length from mark to mark
+        marks = np.interp(along[np.cumsum([0, *(len(way.drive) for way in ways)])], at, t)
+        durations = np.maximum(np.diff(marks), 1e-3 * total)
+        steps = np.repeat(durations / intervals, intervals)
+        nodes = np.append(0.0, np.cumsum(steps))
         where = np.interp(nodes, t, at)
         rate = np.gradient(np.interp(nodes, t, at), nodes)
-        q = np.column_stack([np.interp(where, along, column) for column in way.q.T])
-        k = np.clip(np.searchsorted(along, where, side="right") - 1, 0, len(way.lengths) - 1)
-        drive = way.drive[k] / way.lengths[k][:, None] * rate[:, None]
-        x = np.tile(self._start_values(), (intervals + 1, 1))
+        q = np.column_stack([np.interp(where, along, column) for column in path.T])
+        k = np.clip(np.searchsorted(along, where, side="right") - 1, 0, len(lengths) - 1)
+        drive = drives[k] / lengths[k][:, None] * rate[:, None]
+        x = np.tile(self._start_values(), (len(nodes), 1))
         names = [c.name for c in p.system.coordinates]
         for j, name in enumerate(s.names):
             if name in names:
@@ -443,7 +462,7 @@ class _PlanSearch:
             elif name == TIME:
                 x[:, j] = nodes
         x[0] = self._start_values()
-        return Guess(x, np.zeros((intervals, len(s.controls))), np.array([total]))
+        return Guess(x, np.zeros((len(steps), len(s.controls))), durations)
 
     def _pace(self, vehicle: Vehicle, size: float) -> tuple[float, float]:
         """Speed and acceleration to begin with, m/s and m/s²."""
@@ -644,6 +663,8 @@ class _PlanSearch:
                     low[at], high[at] = max(low[at], a), min(high[at], b)
                     if a < low[at] or b > high[at]:
                         self._refuse_limit(name, (a, b))
+                    if low[at] > high[at]:  # a mark on the limit, which is taken back
+                        low[at] = high[at] = np.clip(low[at], a, b)
             block = t.marks[k]
             if block is not None:
                 row_low[block.rows[0]] = [row.bounds[0] for row in mark.rows]

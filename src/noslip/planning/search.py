@@ -31,6 +31,8 @@ from noslip.planning.problem import PlanError, Problem
 from noslip.planning.transcription import all_states
 from noslip.simulation import complete_start
 
+#: Headings in which a car may arrive at a place, and those that are tried.
+ARRIVALS, TRIED = 16, 4
 #: Steering angles and largest one where none is limited, rad.
 STEERS, STEERED = 5, 0.6
 #: Length of a drive, over the base's length; poses checked along it; poses expanded together.
@@ -152,7 +154,7 @@ class Way:
 
 
 class WaySearch:
-    """A search for one way.
+    """A search for one way: from the start, or from where another way ended, to a mark.
 
     `clearance`: distance to keep, m.
     """
@@ -164,10 +166,12 @@ class WaySearch:
         around: Surroundings | None,
         clearance: float,
         stops: Callable[[], bool],
+        mark: int = -1,
+        begin: Array | None = None,
     ) -> None:
         self.problem, self.vehicle, self.around = problem, vehicle, around
-        self.stops = stops
-        self.q0 = np.array(problem.start.q)
+        self.stops, self.mark = stops, mark
+        self.q0 = np.array(problem.start.q if begin is None else begin)
         self.hinge_miss = HINGE_MISS
         self.target, self.named = self._goal()
         self._steers()
@@ -178,7 +182,7 @@ class WaySearch:
         """Coordinates at the goal, and those that it names."""
         names = [c.name for c in self.vehicle.system.coordinates]
         q, named = self.q0.copy(), []
-        for name, (low, high) in self.problem.marks[-1].states.items():
+        for name, (low, high) in self.problem.marks[self.mark].states.items():
             if name in names and np.isfinite(low) and np.isfinite(high):
                 k = names.index(name)
                 q[k] = (low + high) / 2
@@ -229,6 +233,16 @@ class WaySearch:
         combinations = [np.array(c) - 1.0 for c in np.ndindex(*(3,) * m) if any(np.array(c) != 1)]
         if m > 3:
             combinations = [sign * row for row in np.eye(m) for sign in (1.0, -1.0)]
+        low, high = np.transpose(
+            [self.problem.state_limits.get(name, (-np.inf, np.inf)) for name in v.drive]
+        )
+        combinations = [
+            c
+            for c in combinations
+            if np.all((c >= 0) | (low < 0)) and np.all((c <= 0) | (high > 0))
+        ]
+        #: Whether a limit keeps it from driving backward.
+        self.may_reverse = bool(m != 1 or low[0] < 0)
         for steer in range(len(self.steers)):
             q = self.postures[[steer]].copy()
             q[:, v.base[2]] = 0.0
@@ -336,7 +350,9 @@ class WaySearch:
         heading = q[:, b[2]] + self.ahead
         away = (end[b[0]] - q[:, b[0]]) + 1j * (end[b[1]] - q[:, b[1]])
         away = away * np.exp(-1j * heading) / radius
-        return shortest_words(away.real, away.imag, end[b[2]] - q[:, b[2]])
+        return shortest_words(
+            away.real, away.imag, end[b[2]] - q[:, b[2]], may_reverse=self.may_reverse
+        )
 
     def free(self, q: Array) -> NDArray[np.bool_]:
         """(n,) whether hinges keep their limits and outlines are clear of obstacles."""
@@ -353,7 +369,7 @@ class WaySearch:
         """Place among coordinates (n, nq), coordinates and drives of a free path to an end."""
         v = self.vehicle
         if not self.is_posed:
-            return None
+            return self._shots_any_heading(q, end)
         if self.radius:
             return self._words_driven(q, end)
         for k in range(min(2, len(q))):
@@ -364,6 +380,29 @@ class WaySearch:
             if found is not None:
                 return (k, *found)
         return None
+
+    def _shots_any_heading(self, q: Array, end: Array) -> tuple[int, Array, Array] | None:
+        """The same to a place: a car arrives in one of the headings nearest to it, others ahead."""
+        v, b = self.vehicle, self.vehicle.base
+        if v.hinges or not set(b[:2]) <= set(self.named):
+            return None
+        if self.radius:
+            ends = np.repeat(end[None], ARRIVALS, axis=0)
+            ends[:, b[2]] = 2 * math.pi * np.arange(ARRIVALS) / ARRIVALS
+            sizes = [np.min(np.sum(np.abs(self._words(q, e)[1]), axis=1)) for e in ends]
+            shots = (
+                self._words_driven(q, ends[k]) for k in np.argsort(sizes, kind="stable")[:TRIED]
+            )
+            return next((found for found in shots if found is not None), None)
+        posed = end.copy()
+        away = end[list(b[:2])] - q[0, list(b[:2])]
+        if len(v.drive) == 2 and v.steering < 0:
+            posed[b[2]] = math.atan2(away[1], away[0])
+            found = self._turn_and_drive(q[0], posed)
+        else:
+            posed[b[2]] = q[0, b[2]]
+            found = self._slide(q[0], posed)
+        return None if found is None else (0, *found)
 
     def _words_driven(self, q: Array, end: Array) -> tuple[int, Array, Array] | None:
         """Shortest paths of the base, with its hinges; the shortest one that is free."""
@@ -543,6 +582,7 @@ class WaySearch:
         """
         start, goal = self.q0, self.target
         is_back = self.is_posed and self._room(goal) < self._room(start) + 1e-9
+        is_back = is_back and self.may_reverse
         root, end = (goal, start) if is_back else (start, goal)
         if self.map is not None:
             self.map.flood(end, root)
