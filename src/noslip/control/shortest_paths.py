@@ -260,7 +260,7 @@ def shortest_words(x: Array, y: Array, phi: Array, *, may_reverse: bool = True) 
     return table[found[:, 0].astype(np.int64)], found[:, 1:]
 
 
-class _Piece(NamedTuple):
+class _WordPiece(NamedTuple):
     """A piece of a word with clothoids: a turn to the left or right, or a line (side 0)."""
 
     side: int  #: k of (a)
@@ -287,11 +287,11 @@ _SMOOTH_FAMILIES = (
 
 
 @cache
-def _smooth_words(may_reverse: bool) -> tuple[tuple[_Piece, ...], ...]:
+def _smooth_words(may_reverse: bool) -> tuple[tuple[_WordPiece, ...], ...]:
     """All words with clothoids."""
     sides, ways = {"L": 1, "S": 0, "R": -1}, {"+": 1, "-": -1}
     return tuple(
-        tuple(_Piece(m * sides[p[0]], f * ways[p[1]], p.endswith("q")) for p in word.split())
+        tuple(_WordPiece(m * sides[p[0]], f * ways[p[1]], p.endswith("q")) for p in word.split())
         for word in _SMOOTH_FAMILIES
         for m, f in product((1, -1), (1, -1))
         if may_reverse or (f > 0 and "-" not in word)
@@ -328,16 +328,16 @@ class _SmoothTurns:
         length = 2 * self.stretches(turn)[0][0] if turn else self.stretches(turn)[0][0]
         return length if 4 * turn * self.ramp <= length**2 * (1 + EPS) else math.inf
 
-    def center(self, piece: _Piece, *, is_end: bool = False) -> complex:
+    def center(self, piece: _WordPiece, *, is_end: bool = False) -> complex:
         """c − z of (a) at the heading 0."""
         along = -piece.way if is_end else piece.way
         return self.radius * complex(along * math.sin(self.tilt), piece.side * math.cos(self.tilt))
 
-    def apart(self, a: _Piece, b: _Piece) -> complex:
+    def apart(self, a: _WordPiece, b: _WordPiece) -> complex:
         """c₂ − c₁ of (b) at the heading 0, without a line."""
         return self.center(b) - self.center(a, is_end=True)
 
-    def solved(self, word: tuple[_Piece, ...], z: complex, phi: float) -> Iterator[list[float]]:
+    def solved(self, word: tuple[_WordPiece, ...], z: complex, phi: float) -> Iterator[list[float]]:
         """Turns and length of the line of a word to a pose, in their order."""
         turns = [piece for piece in word if piece.side]
         whole = z + exp(1j * phi) * self.center(turns[-1], is_end=True) - self.center(turns[0])
@@ -402,7 +402,7 @@ def _of_four(
 
 
 def _with_line(
-    turns: list[_Piece], steps: list[complex], whole: complex, line: int, way: int
+    turns: list[_WordPiece], steps: list[complex], whole: complex, line: int, way: int
 ) -> Iterator[tuple[list[float], float]]:
     """A line after a turn: |A + ℓ w| = |whole|, all headings relative to the first one."""
     relative = [0.0]
@@ -424,14 +424,14 @@ def _with_line(
 
 def _smooth_pieces(
     z: complex, phi: float, sharpness: float, may_reverse: bool
-) -> list[tuple[_Piece, tuple[Stretch, ...]]]:
+) -> list[tuple[_WordPiece, tuple[Stretch, ...]]]:
     """The shortest word with clothoids to a pose, in radii: pieces and their curvatures."""
     if abs(z.imag) < EPS and abs(math.remainder(phi, 2 * math.pi)) < EPS:
         if may_reverse or z.real > 0:
             way = 1 if z.real > 0 else -1
-            return [(_Piece(0, way), ((abs(z.real), (0.0,)),))] if abs(z) > EPS else []
+            return [(_WordPiece(0, way), ((abs(z.real), (0.0,)),))] if abs(z) > EPS else []
     turns, least = _SmoothTurns(sharpness), math.inf
-    best: tuple[tuple[_Piece, ...], list[float]] = (), []
+    best: tuple[tuple[_WordPiece, ...], list[float]] = (), []
     for word in _smooth_words(may_reverse):
         for sizes in turns.solved(word, z, phi):
             length = sum(
