@@ -48,6 +48,7 @@ SHOTS = {
     "rolling-disk": Shot(times=(0.0, 0.32, 0.64, 0.96, 1.28), azimuth=-45.0, elevation=20.0),
     "agv": Shot(times=(0.0, 18.0, 24.0, 30.0, 36.0, 42.0), until=60.0),
     "tractor-trailer": Shot(times=(0.0, 3.5, 6.5, 10.0), azimuth=-8.0),
+    "tractor-trailer-slip": Shot(times=(0.0, 3.5, 6.5, 10.0), azimuth=-8.0),
     "lhd": Shot(times=(0.0, 4.0), azimuth=-52.0),
     "lhd-noslip": Shot(times=(0.0, 4.0), azimuth=35.0),
     "manipulator-2r": Shot(times=(0.0, 0.5, 1.0, 1.5, 2.0)),

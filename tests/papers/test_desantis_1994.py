@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from reference_models import load
+from scipy.integrate import solve_ivp
 
 import noslip as ns
 
@@ -162,6 +163,73 @@ def test_tractor_trailer_jacobian_to_twists(tractor_case):
     assert close(J[planar], expected["J"])
     v = tractor_case["state"]["v_u1"]
     assert close(J[planar] * v, expected["J_h1_c_J_h2_c_twists"])
+
+
+def test_tractor_trailer_on_tires():
+    """Step 5 with J_nh = 1, by Jacobians of points in world axes; run by Radau's method."""
+    vehicle = system("tractor-trailer-slip")
+    p = {x.name: x.value for x in vehicle.model.parameters}
+    inertia = [np.diag([p[f"m{k}"], p[f"m{k}"], p[f"j{k}"]]) for k in (1, 2)]
+
+    def jacobian(heading, bent, ahead, behind=None):
+        """∂(x, y, angle)/∂q of a point on the tractor or behind the hinge, less its translation."""
+        across = [np.array([-np.sin(a), np.cos(a)]) for a in (heading, heading + bent)]
+        J = np.zeros((3, 4))
+        J[:2, :2], J[2, 2] = np.eye(2), 1.0
+        J[:2, 2] = ahead * across[0]
+        if behind is not None:
+            J[:2, 2] = -p["c"] * across[0] - behind * across[1]
+            J[:2, 3], J[2, 3] = -behind * across[1], 1.0
+        return J
+
+    def centers(theta, phi):
+        return jacobian(theta, phi, p["b"]), jacobian(theta, phi, 0.0, p["e"])
+
+    def rate(t, y):
+        theta, phi, delta, q_dot = *y[2:5], y[5:]
+        turned = 1e-6 * q_dot[2:4]
+        bodies = zip(
+            inertia,
+            centers(theta, phi),
+            centers(theta + turned[0], phi + turned[1]),
+            centers(theta - turned[0], phi - turned[1]),
+            strict=True,
+        )
+        D, bias, forces = np.zeros((4, 4)), np.zeros(4), []
+        for M, J, after, before in bodies:
+            D += J.T @ M @ J
+            bias += J.T @ M @ ((after - before) / 2e-6 @ q_dot)
+        axles = (
+            (jacobian(theta, phi, p["l1"]), theta + delta, p["C1"], 0.0),
+            (jacobian(theta, phi, 0.0), theta, p["C2"], 1500.0),
+            (jacobian(theta, phi, 0.0, p["l2"]), theta + phi, p["C3"], 0.0),
+        )
+        tau = np.zeros(4)
+        for J, angle, stiffness, F_u in axles:
+            along = np.array([np.cos(angle), np.sin(angle)])
+            across = np.array([-along[1], along[0]])
+            v = J[:2] @ q_dot
+            F_w = -stiffness * (v @ across) / np.hypot(v @ along, p["v0"])
+            forces.append(F_w)
+            tau += J[:2].T @ (F_u * along + F_w * across)
+        return [*q_dot, 0.06 * np.cos(0.8 * t), *np.linalg.solve(D, tau - bias)], forces
+
+    turning = np.tan(0.1) / p["l1"]
+    bending = -(np.sin(0.2) + (p["l2"] + p["c"] * np.cos(0.2)) * turning) / p["l2"]
+    begin = [0.0, 0.0, 0.0, 0.2, 0.1, 2.0, 0.0, 2 * turning, 2 * bending]
+
+    # y has δ behind q, and its rate with them
+    def y_dot(t, y):
+        found, _ = rate(t, y)
+        return found
+
+    sol = solve_ivp(y_dot, (0, 10), begin, method="Radau", rtol=1e-9, atol=1e-9, t_eval=[5, 10])
+    run = ns.run_scenario(vehicle, rtol=1e-12, atol=1e-12)
+    names = [f"tractor.{k}" for k in ("x", "y", "angle")] + ["hinge.angle", "steer.angle"]
+    for k, y in enumerate(sol.y.T, start=1):
+        assert np.array([run[n][250 * k] for n in names]) == pytest.approx(y[:5], abs=1e-7)
+        sides = [run[f"F_w{j}"][250 * k] for j in (1, 2, 3)]
+        assert sides == pytest.approx(rate(sol.t[k - 1], y)[1], rel=1e-7)
 
 
 def test_tractor_trailer_reactions(tractor_case):

@@ -2,6 +2,8 @@
 
 **A tractor with a steered front wheel that pulls a trailer [DeSantis1994, section 6].**
 
+**The same vehicle on tires that slip sideways, as the conclusion announces [DeSantis1994].**
+
 **A load-haul-dump mining vehicle, steered at its waist, on tires that slip [DeSantis1994, 8].**
 
 **The load-haul-dump vehicle on axles that do not slip sideways [DeSantis1994, appendix A].**
@@ -25,8 +27,10 @@ The two axles' centers of rotation need only lie on a line with the waist; they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import pi
+from types import MappingProxyType
+from typing import Any
 
 from noslip import Model, ModelBuilder, Placement, Scenario
 from noslip.contacts import KnifeEdge
@@ -60,20 +64,98 @@ def tractor_trailer() -> Model:
     `hinge.angle` is the heading of the trailer less that of the tractor. The steered wheel has no
     mass, so its rate may be imposed; the wheels do not slip sideways and roll freely.
     """
-    b = ModelBuilder(
+    b = _tractor_and_trailer(
         name="tractor-trailer",
-        gravity=(0.0, 0.0, "-g"),
         description="Tractor with a steered front wheel and a trailer behind its rear axle",
-        references=("DeSantis1994",),
         equation_numbers={
-            "tractor.x_rate": "(6.4)",
-            "tractor.y_rate": "(6.4)",
             "rear_axle.lateral": "(6.14)",
             "trailer_axle.lateral": "(6.8)",
             "tractor.rate": "(6.15)",
             "hinge.rate": "(6.16)",
-            "steering_rate": "(6.45)",
             "tractor.vx": "(6.39)",
+        },
+    )
+    for on in _AXLES.values():
+        b.contact(KnifeEdge(**on))
+    b.independent_speed("tractor.vx")
+    b.scenario(_weaving("reaction"))
+    return b.build()
+
+
+def tractor_trailer_slip() -> Model:
+    """The vehicle with four degrees of freedom; tires take the place of the axles that hold.
+
+    That is J_nh = 1 in step 5 and forces of tires in step 8, as the author has them for the loader;
+    α = q̇. As the tires become stiffer it moves as the one without slip does.
+    """
+    b = _tractor_and_trailer(
+        name="tractor-trailer-slip",
+        description="Tractor with a trailer on tires that slip sideways",
+        equation_numbers={},
+    )
+    for k, stiffness in ((1, 60000.0), (2, 120000.0), (3, 100000.0)):
+        tires = f"cornering stiffness of the tires, {_AXLES[k]['name'].replace('_', ' ')}"
+        b.parameter(f"C{k}", stiffness, "N/rad", tires)
+        b.force(Tire(**_AXLES[k], stiffness=f"C{k}", v0="v0"))
+    b.parameter("v0", 0.05, "m/s", "speed below which slip is counted against it, 0 for none")
+    # the paper's α = q̇: rates of the coordinates
+    heading = "tractor.angle"
+    b.independent_speed(
+        "x_dot", f"tractor.vx*cos({heading}) - tractor.vy*sin({heading})", "m/s", "ẋ"
+    )
+    b.independent_speed(
+        "y_dot", f"tractor.vx*sin({heading}) + tractor.vy*cos({heading})", "m/s", "ẏ"
+    )
+    b.independent_speed("tractor.rate")
+    b.independent_speed("hinge.rate")
+    # it begins with the rates that axles without slip would have
+    turning, bending = "tan(0.1)/l1", "-(l1*sin(0.2) + (l2 + c*cos(0.2))*tan(0.1))/(l1*l2)"
+    rates = {"tractor.rate": f"2*{turning}", "hinge.rate": f"2*{bending}"}
+    b.scenario(_weaving("force", rates))
+    return b.build()
+
+
+#: Number of the paper's forces F_u and F_w → axle on which they act.
+_AXLES: dict[int, dict[str, Any]] = {
+    2: {"name": "rear_axle", "body": "tractor", "direction": _X},
+    1: {"name": "front_wheel", "body": "front", "direction": _X},
+    3: {"name": "trailer_axle", "body": "trailer", "point": ("-l2", 0.0, 0.0), "direction": _X},
+}
+
+
+def _weaving(kind: str, more: Mapping[str, Scalar] = MappingProxyType({})) -> Scenario:
+    """Scenario of both vehicles, with the side forces of their axles as outputs.
+
+    Parameters
+    ----------
+    kind : kind of the side forces: of rows, ``reaction``, or of tires, ``force``.
+    more : start values besides those of both.
+    """
+    sides = {f"F_w{k}": f"{kind}.{_AXLES[k]['name']}.lateral" for k in sorted(_AXLES)}
+    return Scenario(
+        duration=10.0,
+        samples=501,
+        start={"hinge.angle": 0.2, "tractor.vx": 2.0, "steer.angle": 0.1, **more},
+        inputs={"F_u2": 1500.0, "steering_rate": "0.06*cos(0.8*t)"},
+        outputs=sides,
+        description="Driven at the rear axle while the front wheel swings to both sides",
+    )
+
+
+def _tractor_and_trailer(
+    *, name: str, description: str, equation_numbers: dict[str, str]
+) -> ModelBuilder:
+    """Bodies, joints, drives and steering, without what keeps the axles from sliding."""
+    b = ModelBuilder(
+        name=name,
+        gravity=(0.0, 0.0, "-g"),
+        description=description,
+        references=("DeSantis1994",),
+        equation_numbers={
+            "tractor.x_rate": "(6.4)",
+            "tractor.y_rate": "(6.4)",
+            "steering_rate": "(6.45)",
+            **equation_numbers,
         },
     )
     b.parameter("l1", 2.8, "m", "rear axle to front wheel")
@@ -148,9 +230,6 @@ def tractor_trailer() -> Model:
         description="angle of the trailer against the tractor, the paper's phi",
         symbols={"angle": "φ"},
     )
-    b.contact(KnifeEdge(name="rear_axle", body="tractor", direction=_X))
-    b.contact(KnifeEdge(name="front_wheel", body="front", direction=_X))
-    b.contact(KnifeEdge(name="trailer_axle", body="trailer", point=("-l2", 0.0, 0.0), direction=_X))
     b.input("F_u1", "N", "driving force along the front wheel")
     b.input("F_u2", "N", "driving force along the tractor at its rear axle")
     b.input("F_u3", "N", "driving force along the trailer at its axle")
@@ -170,17 +249,7 @@ def tractor_trailer() -> Model:
             )
         )
     b.speed_input("steering_rate", "steer.rate", "rate of the steering angle", "F_s")
-    b.independent_speed("tractor.vx")
-    b.scenario(
-        Scenario(
-            duration=10.0,
-            samples=501,
-            start={"hinge.angle": 0.2, "tractor.vx": 2.0, "steer.angle": 0.1},
-            inputs={"F_u2": 1500.0, "steering_rate": "0.06*cos(0.8*t)"},
-            description="Driven at the rear axle while the front wheel swings to both sides",
-        )
-    )
-    return b.build()
+    return b
 
 
 def _tractor() -> tuple[AbstractShape, ...]:

@@ -22,6 +22,7 @@ MODELS: dict[str, str] = {
     "rolling-disk": "saha_angeles:rolling_disk",
     "agv": "saha_angeles:agv",
     "tractor-trailer": "desantis_machines:tractor_trailer",
+    "tractor-trailer-slip": "desantis_machines:tractor_trailer_slip",
     "lhd": "desantis_machines:lhd",
     "lhd-noslip": "desantis_machines:lhd_noslip",
     "manipulator-2r": "desantis_machines:manipulator_2r",

@@ -1028,7 +1028,7 @@ def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Findi
 
 
 def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:
-    """Constraint forces that outputs may use.
+    """Constraint forces, and forces of tires, that outputs may use.
 
     Only the equations know which rows a loop has, and which wheels stand under a planar joint; a
     wrong one is told when they are compiled.
@@ -1042,6 +1042,8 @@ def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:
     if any(joint.type.is_planar for joint in model.joints):
         wheels = [c.name for c in model.contacts if c.is_wheel]
         joints |= {f"{word}.{name}" for word in ("support", "load") for name in wheels}
+    # whether a force slides over a plane is known when it is traced
+    loops += tuple(f"force.{force.name}." for force in model.forces if force.planes())
     return joints | {f"reaction.{row}" for row in rows} | {n for n in used if n.startswith(loops)}
 
 

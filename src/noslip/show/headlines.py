@@ -122,7 +122,7 @@ class Headline(NamedTuple):
 
 
 def headlines(run: Trajectory) -> list[Headline]:
-    """End, speed, way, peaks of inputs, power, errors, then the final state; none without samples.
+    """End, speed, way, peaks of inputs and outputs, power, errors, final state; none if no samples.
 
     Errors below the tolerance of the run count as zero.
     """
@@ -135,6 +135,10 @@ def headlines(run: Trajectory) -> list[Headline]:
             found.append(Headline(f"distance of {fast.name}", "m", fast.way))
     used = run.input_use()
     found += [Headline(f"peak of {name}", use.unit, use.peak) for name, use in used.items()]
+    given = run.scenario.outputs if run.scenario is not None else ()
+    for name in (name for name in given if name in run.columns):
+        unit, values = run.columns[name]
+        found.append(Headline(f"peak of {name}", unit, float(np.max(np.abs(values)))))
     if used:
         power = power_use(run, list(used))
         found.append(Headline("peak power", "W", abs(power.peak)))

@@ -250,13 +250,14 @@ def named_values(system: System) -> dict[str, NamedValue]:
 
 
 def reaction_values(system: System) -> dict[str, NamedValue]:
-    """Constraint forces by name: ``reaction.ROW`` and ``joint_reaction.JOINT.PART``.
+    """Forces by name: ``reaction.ROW``, ``force.TIRE.PART`` and ``joint_reaction.JOINT.PART``.
 
-    A row's is its multiplier. Of a joint ``x``, ``y``, ``z`` are the force on its child in world
-    axes, ``moment_x`` … the moment about the joint's point, ``point_x`` … that point. Of a wheel
-    under a planar joint, whose load is no row, ``support.WHEEL`` is negative where the ground would
-    have to pull on it, and ``load.WHEEL`` its load on springs that also pull; under three wheels
-    both are the load.
+    A row's is its multiplier. Of a tire or another force that slides, ``longitudinal`` and
+    ``lateral`` are what the ground exerts on its body along the wheel's heading and across. Of a
+    joint ``x``, ``y``, ``z`` are the force on its child in world axes, ``moment_x`` … the moment
+    about the joint's point, ``point_x`` … that point. Of a wheel under a planar joint, whose load
+    is no row, ``support.WHEEL`` is negative where the ground would have to pull on it, and
+    ``load.WHEEL`` its load on springs that also pull; under three wheels both are the load.
     """
     kin, equations = system.kinematics, system.equations
     found: dict[str, NamedValue] = {}
@@ -276,6 +277,10 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
                 unit,
                 partial(_entry, lambda: system.output_expression("joint_wrenches"), 9 * j + k),
             )
+    for k, name in enumerate(equations.forces.grips):
+        for j, part in enumerate((LONGITUDINAL, LATERAL)):
+            grips = partial(system.output_expression, "grips")
+            found[f"force.{name}.{part}"] = ("N", partial(_entry, grips, 5 * k + j))
     for name, trace in planar_supports(system).items():
         found[f"support.{name}"] = ("N", trace)
     for name, trace in planar_loads(system).items():
