@@ -72,6 +72,7 @@ SHOTS = {
     "roller-racer": Shot(times=(0.0, 2.5, 5.0), azimuth=-60.0, elevation=30.0),
     "balancing-robot": Shot(times=(0.0, 0.45, 0.62, 0.75), azimuth=-70.0, elevation=16.0),
     "mobile-manipulator": Shot(times=(0.0, 2.5, 4.0, 6.0), azimuth=-60.0),
+    "cartesian-crane": Shot(times=(0.0, 3.5, 7.0, 16.0), azimuth=-50.0, elevation=20.0),
     "crane": Shot(times=(0.0, 2.5, 5.0, 8.0), azimuth=-75.0, elevation=14.0),
     "whipple-bicycle": Shot(times=(0.0, 0.5, 1.0, 1.5), azimuth=-48.0, elevation=20.0),
     "rattleback": Shot(times=(0.0, 2.0, 3.2), azimuth=-60.0, elevation=30.0),

@@ -11,6 +11,7 @@ without slip.
 import functools
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import casadi as ca
@@ -230,6 +231,52 @@ def test_tractor_trailer_on_tires():
         assert np.array([run[n][250 * k] for n in names]) == pytest.approx(y[:5], abs=1e-7)
         sides = [run[f"F_w{j}"][250 * k] for j in (1, 2, 3)]
         assert sides == pytest.approx(rate(sol.t[k - 1], y)[1], rel=1e-7)
+
+
+@pytest.mark.parametrize("shaped", [0.0, 1.0])
+def test_cartesian_crane(shaped):
+    """Newton's equations of bridge, trolley and load, with the tension that keeps the length."""
+    crane = system("cartesian-crane")
+    p = {x.name: x.value for x in crane.model.parameters}
+    m, g, length = p["m"], p["g"], p["l_0"]
+    masses = np.array([p["m_b"] + p["m_t"], p["m_t"]])
+    sizes, ways = np.array([600.0, 400.0]), np.array([3.0, 2.0])
+    times = 2 * np.sqrt(ways * (masses + m) / sizes)
+    delays = shaped * np.pi / np.sqrt(g / length * (1 + m / masses))
+
+    def bang(t):
+        return np.where((t < 0) | (t >= times), 0.0, np.where(t < times / 2, sizes, -sizes))
+
+    def rate(t, y):
+        # the winch lowers the load by 1.5 m from 12 to 15 s
+        s = np.clip((t - 12) / 3, 0, 1)
+        rope = length + 1.5 * (s - np.sin(2 * np.pi * s) / (2 * np.pi))
+        l_dot, l_ddot = (1 - np.cos(2 * np.pi * s)) / 2, np.pi / 3 * np.sin(2 * np.pi * s)
+        V, r, v = y[2:4], y[4:7] - [*y[:2], 0.0], y[7:10]
+        relative, u = v - [*V, 0.0], r / rope
+        F = (bang(t) + bang(t - delays)) / 2
+        free = np.array([*(-F / masses), -g])
+        pull = u @ u / m + np.sum(u[:2] ** 2 / masses)
+        tension = (u @ free - (rope * l_ddot + l_dot**2 - relative @ relative) / rope) / pull
+        return [
+            *V,
+            *((F + tension * u[:2]) / masses),
+            *v,
+            *(np.array([0, 0, -g]) - tension / m * u),
+        ]
+
+    switched = [x for d in (0 * delays, delays) for x in (*d, *(d + times / 2), *(d + times))]
+    ends = sorted({0.0, *switched, 12.0, 15.0, 16.0})
+    y = np.array([0, 0, 0, 0, 0, 0, -length, 0, 0, 0])
+    for begin, end in pairwise(ends):
+        middle = 1e-13 * (end - begin)
+        y = solve_ivp(
+            lambda t, y, a=begin + middle, b=end - middle: rate(min(max(t, a), b), y),
+            (begin, end), y, method="DOP853", rtol=1e-12, atol=1e-12,
+        ).y[:, -1]  # fmt: skip
+    run = ns.run_scenario(crane, changes={"shaped": shaped}, rtol=1e-12, atol=1e-12)
+    names = ("bridge.position", "trolley.position", "bridge.speed", "trolley.speed")
+    assert [run[n][-1] for n in (*names, "load.x", "load.y")] == pytest.approx(y[:6], abs=1e-9)
 
 
 def test_tractor_trailer_reactions(tractor_case):

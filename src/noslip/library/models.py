@@ -47,6 +47,7 @@ MODELS: dict[str, str] = {
     "balancing-robot": "balancing_robot.toml",
     "mobile-manipulator": "mobile_manipulator.toml",
     "crane": "crane.toml",
+    "cartesian-crane": "cartesian_crane.toml",
     "rattleback": "rolling_bodies:rattleback",
     "ball-in-bowl": "rolling_bodies:ball_in_bowl",
     "ball-on-dish": "rolling_bodies:ball_on_dish",

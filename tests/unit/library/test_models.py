@@ -42,6 +42,7 @@ FREEDOMS = {
     "balancing-robot": (3, 1),
     "mobile-manipulator": (5, 1),
     "crane": (2, 4),
+    "cartesian-crane": (4, 0),
     "rattleback": (3, 0),
     "ball-in-bowl": (3, 0),
     "ball-on-dish": (4, 0),
