@@ -4,7 +4,8 @@
 
 Ten seconds at 1e-9, 601 samples of the coordinates and speeds; the minimum of many. Native is one
 lane of a batch of one, with all that `simulate_batch` does around the loop left out: a thread's
-kernel on this processor, as in the module. Times of one process each, in one run.
+kernel on this processor, as in the module. Times of one process each, in one run, with
+the `node` in PATH.
 
 Beside it, MuJoCo's own WebAssembly build from the npm registry rolls the same disk by contact and
 friction; how far its center is from the exact one in the end is what its steps cost in accuracy.
@@ -29,7 +30,10 @@ from noslip.simulation.batches import batch_code
 from noslip.web.live_run import live_run
 from noslip.web.page import module_files, page_html
 
-MODELS = ("rolling-disk", "ackermann-car", "whipple-bicycle", "snakeboard", "truck-trailers")
+MODELS = (
+    *("rolling-disk", "agv", "whipple-bicycle"),
+    *("ackermann-car", "snakeboard", "truck-trailers"),
+)
 DURATION, TIMES = 10.0, 200
 PROGRAM = """
 import {open} from "./run.mjs";
@@ -106,7 +110,7 @@ def native(live) -> tuple[float, int]:
             keep=["samples"],
             columns=[*live.choices, "kinetic_energy", "potential_energy", "work"],
             start=live.portable.plan["start"],
-            inputs=dict(scenario.inputs),
+            inputs=dict(scenario.inputs) if live.law is None else live.law,
             definitions=dict(scenario.definitions),
             stop=dict(scenario.stop),
             device=clock,
@@ -181,7 +185,9 @@ def main() -> None:
     if shutil.which("node") is None:
         raise SystemExit("this needs Node: apt install nodejs")
     batch_code.FIRST_ROUNDS = batch_code.MOST_ROUNDS  # one launch, as in a page
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
     print(
+        f"Node {version.stdout.strip()}\n"
         f"{'':22s} {'module':>7s} {'page':>7s} {'made':>7s} {'steps':>6s} {'native':>6s} "
         f"{'first':>8s} {'best':>8s} {'native':>8s} {'ratio':>6s}\n"
         f"{'':22s} {'kB':>7s} {'kB':>7s} {'s':>7s} {'':>6s} {'':>6s} "
@@ -189,7 +195,8 @@ def main() -> None:
     )
     for name in sys.argv[1:] or MODELS:
         measure(name)
-    beside_mujoco()
+    if len(sys.argv) == 1:
+        beside_mujoco()
 
 
 if __name__ == "__main__":

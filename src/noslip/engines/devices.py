@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import re
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from ctypes import CFUNCTYPE, c_int64, c_void_p, memmove, memset
@@ -50,7 +51,6 @@ from numpy.typing import ArrayLike
 
 from noslip.algebra import LookupTable
 from noslip.base import DeviceError
-from noslip.engines.elementary_functions import RECIPROCALS
 from noslip.engines.ir_writer import CONSTANT, GLOBAL, KERNEL, REAL
 from noslip.engines.llvm import print_thread_functions
 from noslip.engines.machine_code import COMPILING, CONTROL_FLOW_PASSES, host, machine_code
@@ -159,15 +159,15 @@ def _nvptx() -> Any:
 _CALL = CFUNCTYPE(None, c_void_p, c_int64, c_int64)
 
 
+#: A card's quotient, whose reciprocal has few digits at first.
+_QUOTIENT = re.compile(r"^(define internal (\w+) @quotient\w*\(.*?\{)$.*?^\}$", re.M | re.S)
+
+
 def for_host(text: str) -> str:
-    """The text without what only a card has: kinds of memory, and short reciprocals."""
+    """The text without what only a card has: kinds of memory, and reciprocals to be improved."""
     text = text.replace(f" {CONSTANT}", "").replace(f" {GLOBAL}", "")
-    for kind, name in RECIPROCALS.items():
-        declared = f"declare {kind} @{name}({kind})"
-        one = f"%r = fdiv {kind} 1.0, %x\n  ret {kind} %r"
-        text = text.replace(declared, f"define internal {kind} @{name}({kind} %x) {{\n  {one}\n}}")
-        text = text.replace(f"@{name}(", f"@host_{name}(")
-    return text
+    body = r"\1\n  %r = fdiv \2 1.0, %b\n  %q = fmul \2 %a, %r\n  ret \2 %q\n}"
+    return _QUOTIENT.sub(body, text)
 
 
 def table_values(table: LookupTable, text: str) -> Array:

@@ -107,6 +107,7 @@ def test_angles_are_reduced_without_fused_operations(rng):
     turns = WasmTarget().compile(program)
     angles = np.exp(rng.uniform(0.0, np.log(1e308), 200)) * rng.choice([-1, 1], 200)
     near = [11.0, 355.0, 573204.0, 52174.0 * np.pi, 2.0**40 - 0.5]
+    near += [math.nextafter(np.pi / 4, end) for end in (0.0, 1.0)]  # where a quadrant ends
     with mp.workdps(400):
         for angle in [*near, *angles.tolist()]:
             for found, exact in zip(turns([], [angle], [], []), (mp.sin, mp.cos), strict=True):
