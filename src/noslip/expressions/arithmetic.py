@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 from noslip.base import MissingNameError, NoslipError, nearest
@@ -139,18 +139,15 @@ def parse(text: str) -> Expression:
     ExpressionError : with the position of what cannot be read.
     """
     try:
-        return _parsed(text)
+        if len(text) > MAX_LENGTH:
+            raise ExpressionError(f"it has {len(text)} characters, at most {MAX_LENGTH} are read")
+        reader = _Reader(_tokens(text))
+        tree = reader.sum(0)
+        if reader.at < len(reader.tokens):
+            _, symbol, position = reader.tokens[reader.at]
+            raise ExpressionError(f"'{symbol}' at character {position} is not expected")
     except ExpressionError as error:
         raise ExpressionError(error.message, text) from error.__cause__
-
-
-def _parsed(text: str) -> Expression:
-    if len(text) > MAX_LENGTH:
-        raise ExpressionError(f"it has {len(text)} characters, at most {MAX_LENGTH} are read")
-    reader = _Reader(_tokens(text))
-    tree = reader.sum(0)
-    if reader.peek() is not None:
-        raise ExpressionError(f"'{reader.peek()}' at character {reader.position()} is not expected")
     return tree
 
 
@@ -198,24 +195,24 @@ def fold(
     return results[0]
 
 
+def nodes_of(expression: Expression) -> Iterator[Expression]:
+    """All nodes of a tree, each before its arguments, from left to right."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Call | Measure):
+            waiting.extend(reversed(node.arguments))
+
+
 def names_in(expression: Expression) -> set[str]:
     """All names the expression refers to."""
-    return fold(
-        expression,
-        lambda node: {node.name} if isinstance(node, Name) else set(),
-        lambda _, arguments: set().union(*arguments),
-        lambda _, arguments: set().union(*arguments),
-    )
+    return {node.name for node in nodes_of(expression) if isinstance(node, Name)}
 
 
 def measures_in(expression: Expression) -> tuple[Measure, ...]:
     """All measures of the expression, rates included."""
-    return fold(
-        expression,
-        lambda node: (),
-        lambda _, arguments: sum(arguments, ()),
-        lambda node, arguments: sum(arguments, (node,)),
-    )
+    return tuple(node for node in nodes_of(expression) if isinstance(node, Measure))
 
 
 def order(expression: Expression, orders: Mapping[str, int]) -> int:
@@ -273,14 +270,11 @@ def evaluate(
     """
 
     def leaf(node: Number | Name) -> Any:
-        if isinstance(node, Number):
-            return literal(node.value)
-        return values[node.name] if node.name in values else literal(_constant(node, values))
+        if isinstance(node, Name) and node.name in values:
+            return values[node.name]
+        return literal(_number_of(values, node))
 
-    def call(function: str, arguments: list[Any]) -> Any:
-        return apply(function, arguments, algebra)
-
-    return fold(expression, leaf, call, measure)
+    return fold(expression, leaf, partial(apply, algebra=algebra), measure)
 
 
 def apply(function: str, arguments: Sequence[Any], algebra: Any) -> Any:
@@ -341,17 +335,15 @@ def nominal(scalar: Scalar, values: Mapping[str, float]) -> float:
     """
     if not isinstance(scalar, str):
         return float(scalar)
-
-    def leaf(node: Number | Name) -> float:
-        if isinstance(node, Number):
-            return node.value
-        return values[node.name] if node.name in values else _constant(node, values)
-
-    return fold(parse(scalar), leaf, apply_to_numbers)
+    return fold(parse(scalar), partial(_number_of, values), apply_to_numbers)
 
 
-def _constant(node: Name, values: Mapping[str, Any]) -> float:
-    """Value of a constant; any other name is refused."""
+def _number_of(values: Mapping[str, Any], node: Number | Name) -> Any:
+    """Value of a leaf: a number, a name with a value, or a constant; other names are refused."""
+    if isinstance(node, Number):
+        return node.value
+    if node.name in values:
+        return values[node.name]
     if node.name not in CONSTANTS:
         known = [*values, *CONSTANTS]
         raise MissingNameError(
@@ -402,14 +394,8 @@ class _Reader:
         self.tokens = tokens
         self.at = 0
 
-    def peek(self) -> str | None:
-        return self.tokens[self.at][1] if self.at < len(self.tokens) else None
-
-    def position(self) -> int:
-        return self.tokens[self.at][2] if self.at < len(self.tokens) else -1
-
     def take(self, *symbols: str) -> str | None:
-        if self.at < len(self.tokens) and self.peek() in symbols:
+        if self.at < len(self.tokens) and self.tokens[self.at][1] in symbols:
             self.at += 1
             return self.tokens[self.at - 1][1]
         return None
@@ -447,10 +433,9 @@ class _Reader:
             if math.isinf(float(text)):
                 raise ExpressionError(f"{text[:12]} at character {position} is too large")
             return Number(float(text), self.unit())
-        if kind == "name" and self.peek() == "(":
-            return self.call(text, position, depth)
         if kind == "name":
-            return Name(text)
+            is_call = self.at < len(self.tokens) and self.tokens[self.at][1] == "("
+            return self.call(text, position, depth) if is_call else Name(text)
         if text == "(":
             inner = self.sum(depth + 1)
             self.close()

@@ -31,6 +31,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,6 @@ from noslip.expressions import (
     read_symbol,
 )
 from noslip.model.bodies import WORLD, Body, Placement
-from noslip.model.contacts import AbstractContact
 from noslip.model.expression_checks import (
     TIME,
     Fields,
@@ -80,7 +80,7 @@ from noslip.model.findings import (
 )
 from noslip.model.joints import Expansion, Joint, motion_numbers
 from noslip.model.model import MAX_SAMPLES, Model, Scenario, ScenarioFollower, ScenarioPlant
-from noslip.model.rows import circle_findings
+from noslip.model.rows import in_order
 from noslip.model.schema import Key, Kind, leaves
 from noslip.model.transmissions import contradictions
 
@@ -97,11 +97,18 @@ _DOTTED_KINDS = tuple(kind for kind in NOUNS if kind != "parameters")
 def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All names that the model declares."""
     yield from _check_model_name(model.name)
-    for path, name in _declared(model):
-        yield from check_identifier(path, name, owner(path), is_dotted=path[0] in _DOTTED_KINDS)
-    for kind in NOUNS:
-        yield from _duplicates(kind, getattr(model, kind))
-    yield from _shared_inputs(model)
+    for kind, noun in NOUNS.items():
+        names = [part.name for part in getattr(model, kind)]
+        for name in names:
+            whose = owner((kind, name))
+            yield from check_identifier((kind, name), name, whose, is_dotted=kind in _DOTTED_KINDS)
+        for name, count in Counter(names).items():
+            if count > 1:
+                yield Finding(
+                    (kind, name),
+                    f"{count} {kind.replace('_', ' ')} are called '{name}'",
+                    f"give each {noun} its own name",
+                )
     for body in model.bodies:
         if body.name == WORLD:
             yield Finding(
@@ -112,16 +119,14 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
     for kind in ("parameters", "definitions", "inputs", "speed_inputs"):
         for part in getattr(model, kind):
             yield from check_reserved((kind, part.name), part.name, owner((kind, part.name)))
-    for parameter in model.parameters:
-        if parameter.name in (*known.inputs, *known.speed_inputs):
-            yield Finding(
-                ("parameters", parameter.name),
-                f"parameter '{parameter.name}' has the name of an input",
-                "rename one of them; expressions refer to both by name",
-            )
-    yield from _input_names(model, known)
-    yield from _definition_names(model, known)
-    yield from circle_findings(model.definitions)
+    yield from _shared_names(model, known)
+    for circle in in_order({d.name: d.expression for d in model.definitions})[1]:
+        through = " → ".join([*circle, circle[0]])
+        yield Finding(
+            ("definitions", circle[0], "expression"),
+            f"definition '{circle[0]}' uses itself: {through}",
+            "write one of them without the others",
+        )
     yield from _angle_names(model)
     yield from _speed_names(model, known)
 
@@ -202,35 +207,22 @@ def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
             )
 
 
-def _declared(model: Model) -> Iterator[tuple[Path, str]]:
-    """Paths and names of all named parts."""
-    for kind in NOUNS:
-        yield from (((kind, part.name), part.name) for part in getattr(model, kind))
-
-
-def _duplicates(kind: str, parts: Iterable[Any]) -> Iterator[Finding]:
-    for name, count in Counter(part.name for part in parts).items():
-        if count > 1:
-            yield Finding(
-                (kind, name),
-                f"{count} {kind.replace('_', ' ')} are called '{name}'",
-                f"give each {NOUNS[kind]} its own name",
-            )
-
-
-def _shared_inputs(model: Model) -> Iterator[Finding]:
-    speed_inputs = {i.name for i in model.speed_inputs}
-    for name in dict.fromkeys(i.name for i in model.inputs):
-        if name in speed_inputs:
+def _shared_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Parameters, inputs, definitions and states of forces have names that nothing else has."""
+    for name in dict.fromkeys(known.inputs):
+        if name in known.speed_inputs:
             yield Finding(
                 ("speed_inputs", name),
                 f"an input and a speed input are both called '{name}'",
                 "rename one of them; a scenario gives both kinds by name",
             )
-
-
-def _input_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
-    """An input or a definition must not have the name of a coordinate or a speed."""
+    for parameter in model.parameters:
+        if parameter.name in (*known.inputs, *known.speed_inputs):
+            yield Finding(
+                ("parameters", parameter.name),
+                f"parameter '{parameter.name}' has the name of an input",
+                "rename one of them; expressions refer to both by name",
+            )
     moving = {*known.coordinates, *known.speeds, *known.angles, *known.rates}
     for kind in ("inputs", "speed_inputs", "definitions"):
         for given in getattr(model, kind):
@@ -251,6 +243,14 @@ def _input_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                     "called",
                     "rename one of them; expressions refer to both by name",
                 )
+    speeds = [s.name for s in model.independent_speeds if s.expression]
+    for name in (definition.name for definition in model.definitions):
+        if name in (*known.parameters, *known.inputs, *known.speed_inputs, *speeds):
+            yield Finding(
+                ("definitions", name),
+                f"definition '{name}' has the name of a parameter, an input or a named speed",
+                "rename one of them; expressions refer to both by name",
+            )
 
 
 def check_symbols(model: Model, known: Vocabulary) -> Iterator[Finding]:
@@ -279,20 +279,6 @@ def check_symbols(model: Model, known: Vocabulary) -> Iterator[Finding]:
                     f"{owner(path)} has the symbol {quoted(text)}: {error}",
                     "write a letter with an index, such as I_1, θ or \\theta_w",
                 )
-
-
-def _definition_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
-    """A definition must not have the name of anything else that expressions know."""
-    speeds = [s.name for s in model.independent_speeds if s.expression]
-    for definition in model.definitions:
-        name = definition.name
-        taken = (*known.parameters, *known.inputs, *known.speed_inputs, *speeds)
-        if name in taken:
-            yield Finding(
-                ("definitions", name),
-                f"definition '{name}' has the name of a parameter, an input or a named speed",
-                "rename one of them; expressions refer to both by name",
-            )
 
 
 def _angle_names(model: Model) -> Iterator[Finding]:
@@ -353,6 +339,7 @@ def _as_identifier(name: str) -> str:
 def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All names by which parts of the model refer to each other."""
     names: dict[str, Collection[str]] = {
+        "body": known.bodies,
         "coordinate": known.coordinates,
         "coordinate or angle": (*known.coordinates, *known.angles),
         "speed": known.speeds,
@@ -363,36 +350,25 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
         kind = key.meaning.names
         if key.meaning.is_optional and not value:
             continue
-        if kind == "body":
-            yield from _body(path, value, known)
-        elif kind and not (key.meaning.has_loops and value in known.forced[kind]):
+        if kind and not (key.meaning.has_loops and value in known.forced[kind]):
             yield from check_reference(path, value, kind, names[kind], known)
         if key.meaning.choices and value not in key.meaning.choices:
             yield _not_among(path, value, key.meaning.choices)
     for contact in model.contacts:
-        yield from _check_contact(contact)
-    yield from _check_speed_inputs(model)
-    yield from _check_independent_speeds(model, known)
-
-
-def findings_of_members(model: Model, known: Vocabulary) -> Iterator[Iterable[Finding]]:
-    """What each shape, joint type, contact, row and force says of its own fields together."""
-    for body in model.bodies:
-        for k, shape in enumerate(body.shapes):
-            yield shape.faults(("bodies", body.name, "shapes", k))
-    for joint in model.joints:
-        yield joint.type.faults(("joints", joint.name), known)
-    for contact in model.contacts:
-        yield contact.faults(known)
-    for row in model.rows:
-        yield row.faults(known)
-    yield contradictions(model.rows, known)
-    for force in model.forces:
-        yield force.faults(known)
-    if model.scenario is not None and model.scenario.plant is not None:
-        at = ("scenario", "plant")
-        for force in model.scenario.plant.forces:
-            yield (replace(f, path=(*at, *f.path)) for f in force.faults(known))
+        at = ("contacts", contact.name)
+        if contact.body == WORLD != contact.plane.body:
+            yield Finding(
+                (*at, "body"),
+                f"contact '{contact.name}' has its wheel or blade on '{WORLD}'",
+                "put it on a body, if need be one that a fixed joint ties to the world",
+            )
+        if contact.body == contact.plane.body:
+            yield Finding(
+                at,
+                f"contact '{contact.name}' has body '{contact.body}' touch a plane of its own",
+                "name the body that carries the plane in plane.body, or the body that touches it",
+            )
+    yield from _check_speeds(model, known)
 
 
 def check_reference(
@@ -413,38 +389,14 @@ def check_reference(
     yield Finding(path, what, hint(name, names) if names else f"the model has no {kind} yet")
 
 
-def _body(path: Path, name: str, known: Vocabulary) -> Iterator[Finding]:
-    if name not in known.bodies:
-        yield Finding(
-            path,
-            f"{owner(path)} refers to body '{name}', which is not declared",
-            hint(name, known.bodies),
-        )
-
-
 def _not_among(path: Path, value: str, choices: tuple[str, ...]) -> Finding:
     listed = " or ".join(f'"{choice}"' for choice in choices)
     what = f'{owner(path)} has {field(path)} = "{value}", expected {listed}'
     return Finding(path, what, hint(value, choices))
 
 
-def _check_contact(contact: AbstractContact) -> Iterator[Finding]:
-    path = ("contacts", contact.name)
-    if contact.body == WORLD != contact.plane.body:
-        yield Finding(
-            (*path, "body"),
-            f"contact '{contact.name}' has its wheel or blade on '{WORLD}'",
-            "put it on a body, if need be one that a fixed joint ties to the world",
-        )
-    if contact.body == contact.plane.body:
-        yield Finding(
-            path,
-            f"contact '{contact.name}' has body '{contact.body}' touch a plane of its own",
-            "name the body that carries the plane in plane.body, or the body that touches it",
-        )
-
-
-def _check_speed_inputs(model: Model) -> Iterator[Finding]:
+def _check_speeds(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Speeds that are imposed, and those that are independent, are so once."""
     imposed: dict[str, str] = {}
     prescribed = {
         name: joint.name
@@ -469,17 +421,14 @@ def _check_speed_inputs(model: Model) -> Iterator[Finding]:
                 f"'{prescribed[given.speed]}' prescribes already",
                 "remove the speed input or the motion",
             )
-
-
-def _check_independent_speeds(model: Model, known: Vocabulary) -> Iterator[Finding]:
     seen: set[str] = set()
     for k, speed in enumerate(model.independent_speeds):
-        path = ("independent_speeds", k, "name")
+        at = ("independent_speeds", k, "name")
         if not speed.expression:
-            yield from check_reference(path, speed.name, "speed", known.speeds, known)
+            yield from check_reference(at, speed.name, "speed", known.speeds, known)
         if speed.name in seen:
             yield Finding(
-                path,
+                at,
                 f"independent speed '{speed.name}' is given twice",
                 "keep one of them",
             )
@@ -557,26 +506,21 @@ def check_single_joints(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"joint '{joint.name}' has the limits {ends[0]:g} and {ends[1]:g}",
                 "give the lowest coordinate, then the highest",
             )
-        yield from _restitution_faults(joint, known)
-
-
-def _restitution_faults(joint: Joint, known: Vocabulary) -> Iterator[Finding]:
-    """Findings about how a joint comes back from its stops."""
-    path, bounce = ("joints", joint.name, "restitution"), joint.restitution
-    number = value_at(bounce, known.finite_parameters)
-    if number is not None and number > 1.0:
-        yield Finding(
-            path,
-            f"joint '{joint.name}' has the restitution {number:g}: it would gain energy at its "
-            "limits",
-            "give a number from 0 to 1",
-        )
-    if bounce != 0.0 and joint.limits is None:
-        yield Finding(
-            path,
-            f"joint '{joint.name}' has a restitution and no limits: it meets no stop",
-            "write limits = [lowest, highest], or leave it out",
-        )
+        path = ("joints", joint.name, "restitution")
+        bounce = value_at(joint.restitution, known.finite_parameters)
+        if bounce is not None and bounce > 1.0:
+            yield Finding(
+                path,
+                f"joint '{joint.name}' has the restitution {bounce:g}: it would gain energy at its "
+                "limits",
+                "give a number from 0 to 1",
+            )
+        if joint.restitution != 0.0 and joint.limits is None:
+            yield Finding(
+                path,
+                f"joint '{joint.name}' has a restitution and no limits: it meets no stop",
+                "write limits = [lowest, highest], or leave it out",
+            )
 
 
 def _hanging(model: Model, known: Vocabulary) -> Iterator[Finding]:
@@ -686,54 +630,43 @@ def check_inertia(model: Model, known: Vocabulary) -> Iterator[Finding]:
     values = known.finite_parameters
     fixed = {joint.child for joint in model.joints if not joint.type.speeds}
     for body in model.bodies:
-        yield from _check_mass(body, values, body.name in fixed)
-        yield from _check_given_once(body)
+        path = ("bodies", body.name)
+        mass = value_at(body.mass, values)
+        if mass is not None and mass < 0.0:
+            yield Finding(
+                (*path, "mass"),
+                f"body '{body.name}' has mass {number_text(mass)}, expected 0 or more",
+                "give a mass in kg of zero or more",
+            )
+        elif mass == 0.0 and body.name not in fixed:  # a fixed one is a frame on another
+            yield Finding(
+                (*path, "mass"),
+                f"body '{body.name}' has no mass; its motion must be fixed by bodies that have one",
+                "give it a mass, or leave it if other bodies carry its motion",
+                True,
+            )
+        if body.inertia is None and body.moment is None:
+            yield Finding(
+                path,
+                f"body '{body.name}' has neither inertia nor moment",
+                "add inertia = [Ixx, Iyy, Izz], about the axes of the body; or moment = Izz if it "
+                "only ever turns about its z axis",
+            )
+        if body.inertia is not None and body.moment is not None:
+            yield Finding(
+                path,
+                f"body '{body.name}' has both inertia and moment",
+                "keep inertia, or moment (about z) if it only ever turns about its z axis",
+            )
         if body.inertia is not None:
             yield from _check_tensor(body, values)
         moment = None if body.moment is None else value_at(body.moment, values)
         if moment is not None and moment < 0.0:
             yield Finding(
-                ("bodies", body.name, "moment"),
+                (*path, "moment"),
                 f"body '{body.name}' has moment {number_text(moment)}, expected 0 or more",
                 "give a moment of inertia of zero or more",
             )
-
-
-def _check_mass(body: Body, values: dict[str, float], is_fixed: bool) -> Iterator[Finding]:
-    path = ("bodies", body.name, "mass")
-    mass = value_at(body.mass, values)
-    if mass is None:
-        return
-    if mass < 0.0:
-        yield Finding(
-            path,
-            f"body '{body.name}' has mass {number_text(mass)}, expected 0 or more",
-            "give a mass in kg of zero or more",
-        )
-    elif mass == 0.0 and not is_fixed:  # a fixed one is a frame on another
-        yield Finding(
-            path,
-            f"body '{body.name}' has no mass; its motion must be fixed by bodies that have one",
-            "give it a mass, or leave it if other bodies carry its motion",
-            True,
-        )
-
-
-def _check_given_once(body: Body) -> Iterator[Finding]:
-    path = ("bodies", body.name)
-    if body.inertia is None and body.moment is None:
-        yield Finding(
-            path,
-            f"body '{body.name}' has neither inertia nor moment",
-            "add inertia = [Ixx, Iyy, Izz], about the axes of the body; or moment = Izz if it only "
-            "ever turns about its z axis",
-        )
-    if body.inertia is not None and body.moment is not None:
-        yield Finding(
-            path,
-            f"body '{body.name}' has both inertia and moment",
-            "keep inertia, or moment (about z) if it only ever turns about its z axis",
-        )
 
 
 def _check_tensor(body: Body, values: dict[str, float]) -> Iterator[Finding]:
@@ -841,22 +774,13 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
     scenario = model.scenario
     if scenario is None:
         return
-    yield from _check_times(scenario)
     named = tuple(s.name for s in model.independent_speeds if s.expression)
     yield from _check_names(scenario, known, named)
-    inputs = (*known.inputs, *known.speed_inputs)
-    starting = (*known.coordinates, *known.speeds, *known.angles, *known.rates, *named)
-    yield from _check_keys("start", scenario.start, "coordinate or speed", starting, known)
-    yield from _check_keys("inputs", scenario.inputs, "input", inputs, known)
-    yield from _check_keys("motion", scenario.motion, "coordinate", known.coordinates, known)
+    yield from _check_keys(scenario, known, named)
     yield from _check_start_orientation(model, scenario)
     yield from _check_task(scenario)
-    yield from _check_keys("limits", scenario.limits, "input", inputs, known)
-    if scenario.follower is not None:
-        reference = scenario.follower.reference
-        yield from _check_keys("follower.reference", reference, "coordinate", starting, known)
     if scenario.plant is not None:
-        yield from _check_plant(model, scenario.plant, starting, known)
+        yield from _check_plant(model, scenario.plant)
     yield from _check_texts(scenario, known, named, _reactions(model, scenario, known))
     if scenario.path or scenario.controller or scenario.timing or scenario.plant is not None:
         yield from importlib.import_module(TASKS).text_faults(model, known)
@@ -879,7 +803,26 @@ def check_plan(model: Model, known: Vocabulary) -> Iterator[Finding]:
 
 
 def _check_task(scenario: Scenario) -> Iterator[Finding]:
-    """Check the task: inputs, a motion or a path; a controller needs a motion or a path."""
+    """Check the times, and what is asked: inputs, a motion or a path, which a controller needs."""
+    duration = value_at(scenario.duration, {})
+    if duration is not None and duration <= 0.0:
+        yield Finding(
+            ("scenario", "duration"),
+            f"the scenario has duration {number_text(duration)} s, expected more than 0",
+            "give the time to simulate in s, for example duration = 10",
+        )
+    if scenario.samples < 2:
+        yield Finding(
+            ("scenario", "samples"),
+            f"the scenario has {counted(scenario.samples, 'sample')}, expected 2 or more",
+            "count both ends, for example samples = 501",
+        )
+    elif scenario.samples > MAX_SAMPLES:
+        yield Finding(
+            ("scenario", "samples"),
+            f"the scenario has {scenario.samples} samples, expected {MAX_SAMPLES} or fewer",
+            "give as many as you want to look at, for example samples = 501",
+        )
     given = [word for word in ("inputs", "motion", "path") if getattr(scenario, word)]
     if len(given) > 1:
         said = {"inputs": "inputs", "motion": "a motion", "path": "a path"}
@@ -913,18 +856,9 @@ def _check_task(scenario: Scenario) -> Iterator[Finding]:
         )
 
 
-def _check_plant(
-    model: Model, plant: ScenarioPlant, starting: tuple[str, ...], known: Vocabulary
-) -> Iterator[Finding]:
-    """Names and forces of the plant, as far as it is the model itself."""
+def _check_plant(model: Model, plant: ScenarioPlant) -> Iterator[Finding]:
+    """Disturbances, estimator and forces of the plant."""
     at = ("scenario", "plant")
-    if not plant.model:
-        # another model may have names of its own
-        own = "parameter", tuple(known.parameters)
-        yield from _check_keys("plant.parameters", plant.parameters, *own, known)
-        yield from _check_keys("plant.start", plant.start, "coordinate or speed", starting, known)
-    inputs = tuple(known.inputs)
-    yield from _check_keys("plant.input_sigma", plant.input_sigma, "input", inputs, known)
     if plant.disturbances and not plant.model:
         yield Finding(
             (*at, "disturbances"),
@@ -947,28 +881,6 @@ def _check_plant(
             yield Finding(
                 path, f"the model has a force '{force.name}', too", "give this one another name"
             )
-
-
-def _check_times(scenario: Scenario) -> Iterator[Finding]:
-    duration = value_at(scenario.duration, {})
-    if duration is not None and duration <= 0.0:
-        yield Finding(
-            ("scenario", "duration"),
-            f"the scenario has duration {number_text(duration)} s, expected more than 0",
-            "give the time to simulate in s, for example duration = 10",
-        )
-    if scenario.samples < 2:
-        yield Finding(
-            ("scenario", "samples"),
-            f"the scenario has {counted(scenario.samples, 'sample')}, expected 2 or more",
-            "count both ends, for example samples = 501",
-        )
-    elif scenario.samples > MAX_SAMPLES:
-        yield Finding(
-            ("scenario", "samples"),
-            f"the scenario has {scenario.samples} samples, expected {MAX_SAMPLES} or fewer",
-            "give as many as you want to look at, for example samples = 501",
-        )
 
 
 def _check_names(
@@ -1000,12 +912,29 @@ def _check_names(
         taken |= {name: "a scenario parameter" for name in parameters}
 
 
-def _check_keys(
-    part: str, given: Mapping[str, Scalar], kind: str, names: tuple[str, ...], known: Vocabulary
-) -> Iterator[Finding]:
-    for name in given:
-        path = ("scenario", *part.split("."), name)
-        yield from check_reference(path, name, kind, names, known)
+def _check_keys(scenario: Scenario, known: Vocabulary, named: tuple[str, ...]) -> Iterator[Finding]:
+    """Keys of the scenario's tables are names of what they give values to."""
+    inputs = (*known.inputs, *known.speed_inputs)
+    starting = (*known.coordinates, *known.speeds, *known.angles, *known.rates, *named)
+    tables: list[tuple[Path, Mapping[str, Scalar], str, Collection[str]]] = [
+        (("start",), scenario.start, "coordinate or speed", starting),
+        (("inputs",), scenario.inputs, "input", inputs),
+        (("motion",), scenario.motion, "coordinate", known.coordinates),
+        (("limits",), scenario.limits, "input", inputs),
+    ]
+    if scenario.follower is not None:
+        reference = scenario.follower.reference
+        tables.append((("follower", "reference"), reference, "coordinate", starting))
+    plant = scenario.plant
+    if plant is not None and not plant.model:
+        # another model may have names of its own
+        tables.append((("plant", "parameters"), plant.parameters, "parameter", known.parameters))
+        tables.append((("plant", "start"), plant.start, "coordinate or speed", starting))
+    if plant is not None:
+        tables.append((("plant", "input_sigma"), plant.input_sigma, "input", known.inputs))
+    for place, given, kind, names in tables:
+        for name in given:
+            yield from check_reference(("scenario", *place, name), name, kind, names, known)
 
 
 def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Finding]:
@@ -1210,21 +1139,20 @@ def check_model(
 
 def find_faults(model: Model, expanded: Expansion | None = None) -> list[Finding]:
     """All findings about a model, faults and warnings, with their paths as they are written."""
-    found = _find_faults(model)
-    if expanded is None or not expanded.origins:
-        return found
-    moved = [dataclasses.replace(f, path=expanded.path(f.path)) for f in found]
-    return [*expanded.findings, *moved]
-
-
-@np.errstate(all="ignore")  # numbers without a meaning are findings, not warnings of NumPy
-def _find_faults(model: Model) -> list[Finding]:
     fields = tuple(leaves(model))
     # nothing can be said of values that are not texts or tables
     findings = check_kinds(fields)
-    if findings:
+    if not findings:
+        with np.errstate(all="ignore"):  # numbers without a meaning are findings, not warnings
+            findings = _find_faults(model, vocabulary(model, fields))
+    if expanded is None or not expanded.origins:
         return findings
-    known = vocabulary(model, fields)
+    moved = [dataclasses.replace(f, path=expanded.path(f.path)) for f in findings]
+    return [*expanded.findings, *moved]
+
+
+def _find_faults(model: Model, known: Vocabulary) -> list[Finding]:
+    """Findings of all checks, and of the model's members."""
     found = {check: list(check(model, known)) for check in CHECKS}
     is_faulty = any(not finding.warning for some in found.values() for finding in some)
     found[check_references] += _findings_of_members(model, known, is_faulty)
@@ -1236,13 +1164,26 @@ def _find_faults(model: Model) -> list[Finding]:
 
 
 def _findings_of_members(model: Model, known: Vocabulary, is_faulty: bool) -> Iterator[Finding]:
-    """Findings of the members themselves, which may compute with their fields.
+    """What each shape, joint type, contact, row and force says of its own fields together.
 
     In a model that is refused anyway a field may have no value; its member then stays silent.
     """
-    for findings in findings_of_members(model, known):
+    asked: list[tuple[Path, Callable[[], Iterable[Finding]]]] = [
+        ((), partial(shape.faults, ("bodies", body.name, "shapes", k)))
+        for body in model.bodies
+        for k, shape in enumerate(body.shapes)
+    ]
+    asked += [((), partial(j.type.faults, ("joints", j.name), known)) for j in model.joints]
+    asked += [((), partial(contact.faults, known)) for contact in model.contacts]
+    asked += [((), partial(row.faults, known)) for row in model.rows]
+    asked += [((), partial(contradictions, model.rows, known))]
+    asked += [((), partial(force.faults, known)) for force in model.forces]
+    if model.scenario is not None and model.scenario.plant is not None:
+        pushes = model.scenario.plant.forces
+        asked += [(("scenario", "plant"), partial(force.faults, known)) for force in pushes]
+    for place, faults in asked:
         try:
-            yield from findings
+            yield from (replace(f, path=(*place, *f.path)) for f in faults())
         except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError):
             if not is_faulty:
                 raise
@@ -1253,8 +1194,7 @@ def check_kinds(fields: Fields) -> list[Finding]:
     return [
         finding
         for path, key, _, value in fields
-        for check in (_check_kind, check_type)
-        for finding in check(path, key, value)
+        for finding in (*_check_kind(path, key, value), *check_type(path, key, value))
     ]
 
 

@@ -104,7 +104,7 @@ class Vocabulary:
     topology: Topology
     fields: Fields  #: fields of all parts
 
-    @property
+    @cached_property
     def finite_parameters(self) -> dict[str, float]:
         """Parameters whose nominal value is a finite number."""
         return {name: value for name, value in self.parameters.items() if is_finite(value)}
@@ -158,11 +158,14 @@ class Vocabulary:
 def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
     """The names of a model, which may have faults; `fields` are its leaves, if at hand."""
     bodies = (WORLD, *(body.name for body in model.bodies))
-    found = topology(_with_known_parents(model, bodies))
+    # one misspelled parent is one fault: what hangs on it is not reported as well
+    tied = (j if j.parent in bodies else replace(j, parent=WORLD) for j in model.joints)
+    found = topology(replace(model, joints=tuple(tied)))
     # a joint that carries the world is a mistake of its own, not a loop
     loops = [joint for joint in found.loops if joint.child != WORLD]
     joints = [joint for joint in model.joints if joint not in loops]
     places = [q.renamed(c.name) for c in model.contacts for q in c.parameters()]
+    texts = {d.name: d.expression for d in model.definitions}
     return Vocabulary(
         parameters=model.parameter_values(),
         bodies=bodies,
@@ -180,7 +183,7 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
         ),
         angles=tuple(f"{j.name}.{name}" for j in joints for name in angle_names(j)),
         rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),
-        definitions=_definitions(model),
+        definitions={name: texts[name] for name in in_order(texts)[0]},
         inputs=tuple(i.name for i in model.inputs),
         speed_inputs=tuple(i.name for i in model.speed_inputs),
         loop_names={name: j.name for j in loops for name in _would_be_names(j)},
@@ -196,11 +199,6 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
     )
 
 
-def _definitions(model: Model) -> dict[str, str]:
-    texts = {d.name: d.expression for d in model.definitions}
-    return {name: texts[name] for name in in_order(texts)[0]}
-
-
 def angle_names(joint: Joint) -> tuple[str, ...]:
     """The named angles of a joint's orientation, if it has some, without the joint's name."""
     angles = joint.type.named_angles()
@@ -211,15 +209,6 @@ def _would_be_names(joint: Joint) -> list[str]:
     angles = [f"{joint.name}.{name}" for name in angle_names(joint)]
     rates = [f"{angle}_rate" for angle in angles]
     return [*joint.coordinate_names(), *joint.speed_names(), *angles, *rates]
-
-
-def _with_known_parents(model: Model, bodies: tuple[str, ...]) -> Model:
-    """The model with every joint whose parent is unknown tied to the world instead.
-
-    So one misspelled parent is one fault, and what hangs on it is not reported as well.
-    """
-    joints = tuple(j if j.parent in bodies else replace(j, parent=WORLD) for j in model.joints)
-    return replace(model, joints=joints)
 
 
 T = TypeVar("T")
@@ -242,7 +231,10 @@ def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All expressions outside the scenario, and those of forces on its plant."""
     values = known.finite_parameters
     kinds_of_names = {(key.meaning.scope, key.meaning.own) for _, key, _, _ in known.fields}
-    scopes = {(kinds, own): _scope(known, kinds, own) for kinds, own in kinds_of_names}
+    scopes = {
+        (kinds, own): scope_of(known, kinds, **({" and ".join(own): own} if own else {}))
+        for kinds, own in kinds_of_names
+    }
     for path, key, part, value in known.fields:
         if path[0] == "scenario" and path[1:3] != ("plant", "forces"):
             continue
@@ -256,11 +248,6 @@ def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
 def beside(own: tuple[str, ...], values: Mapping[str, T]) -> Mapping[str, T]:
     """What names of the model stand for in a field, where its own variables hide theirs."""
     return {k: x for k, x in values.items() if k not in own} if own else values
-
-
-def _scope(known: Vocabulary, kinds: tuple[str, ...], own: tuple[str, ...]) -> Scope:
-    """Scope of a field: names of some kinds, and its own."""
-    return scope_of(known, kinds, **{" and ".join(own): own}) if own else scope_of(known, kinds)
 
 
 def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> Scope:
@@ -308,31 +295,33 @@ def check_text(
     unknown = sorted(names_of(text) - scope.names - set(CONSTANTS))
     for name in unknown:
         yield _unknown_in_expression(path, said_of(path, text), name, scope, known)
-    yield from _check_measures(path, said_of(path, text), tree, scope, known)
+    for measure in measures_in(tree):
+        yield from _check_measure(path, said_of(path, text), measure, scope, known)
+        if not scope.has_measures:
+            break  # one fault for all of them
     if not unknown and is_undefined(tree, values):
         yield _undefined(path, said_of(path, text), tree, values)
 
 
-def _check_measures(
-    path: Path, said: str, tree: Expression, scope: Scope, known: Vocabulary
+def _check_measure(
+    path: Path, said: str, measure: Measure, scope: Scope, known: Vocabulary
 ) -> Iterator[Finding]:
-    """Measures are of bodies that exist, at points fixed in them, where there is a motion."""
-    for measure in measures_in(tree):
-        if not scope.has_measures:
-            what = f"{said}, which uses '{measure.word}' of a motion"
-            yield Finding(path, what, f"only {scope.words} may be used here")
-            return
-        if measure.word == RATE:
-            continue
-        if measure.body not in known.bodies:
-            what = f"{said}, which uses body '{measure.body}', which is not declared"
-            yield Finding(path, what, hint(measure.body, known.bodies))
-        used = set().union(*map(names_in, measure.arguments))
-        for name in sorted(used - set(known.parameters) - set(CONSTANTS)):
-            if name in scope.names:
-                what = f"{said}, which has '{name}' in the place of a point of '{measure.body}'"
-                fix = "the place is fixed in the body: write it in numbers and parameters"
-                yield Finding(path, what, fix)
+    """A measure is of a body that exists, at a point fixed in it, where there is a motion."""
+    if not scope.has_measures:
+        what = f"{said}, which uses '{measure.word}' of a motion"
+        yield Finding(path, what, f"only {scope.words} may be used here")
+        return
+    if measure.word == RATE:
+        return
+    if measure.body not in known.bodies:
+        what = f"{said}, which uses body '{measure.body}', which is not declared"
+        yield Finding(path, what, hint(measure.body, known.bodies))
+    used = set().union(*map(names_in, measure.arguments))
+    for name in sorted(used - set(known.parameters) - set(CONSTANTS)):
+        if name in scope.names:
+            what = f"{said}, which has '{name}' in the place of a point of '{measure.body}'"
+            fix = "the place is fixed in the body: write it in numbers and parameters"
+            yield Finding(path, what, fix)
 
 
 def said_of(path: Path, text: str) -> str:
@@ -466,7 +455,10 @@ def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All numbers, counts, axis sequences and colors of the model."""
     values = known.finite_parameters
     for path, key, _, value in known.fields:
-        yield from _check_entries(path, key, value)
+        if key.kind in (Kind.SCALARS, Kind.NUMBERS, Kind.TEXTS):
+            yield from _check_array(path, key, value)
+        for at, entry in numbers_of(path, key, value):
+            yield from _check_number(at, entry)
         if key.meaning.sign:
             yield from _check_sign(path, value, values, key.meaning.sign == POSITIVE)
         if key.meaning.is_direction:
@@ -481,15 +473,6 @@ def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
             )
     for asked in model.part_signs:
         yield from _check_sign(asked.path(), asked.values, values, asked.sign == POSITIVE)
-
-
-def _check_entries(path: Path, key: Key, value: Any) -> Iterator[Finding]:
-    """The right count of entries, each a finite number or a text."""
-    match key.kind:
-        case Kind.SCALARS | Kind.NUMBERS | Kind.TEXTS:
-            yield from _check_array(path, key, value)
-    for at, entry in numbers_of(path, key, value):
-        yield from _check_number(at, entry)
 
 
 def numbers_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, Any]]:
@@ -612,7 +595,12 @@ def check_units(model: Model, known: Vocabulary) -> Iterator[Finding]:
     scope = {name: d for name, d in dimensions.items() if name not in moving}
     for path, key, part, value in known.fields:
         if key.name == "unit":
-            yield from _check_unit(path, part, value)
+            if value or not isinstance(part, IndependentSpeed | Definition):
+                try:
+                    read_unit(value)
+                except UnitError as error:
+                    what = f"{owner(path)} has unit {quoted(value)}: {error}"
+                    yield Finding(path, what, error.fix)
         elif key.meaning.names == "input":
             yield from _check_input(path, key, part, value, units, dimensions)
         else:
@@ -657,15 +645,6 @@ def _unit_of_field(path: Path, key: Key, part: Any, units: Mapping[str, str]) ->
     if key.meaning.units:
         return key.meaning.units.get(units.get(getattr(part, key.meaning.along), ""), "")
     return key.meaning.unit
-
-
-def _check_unit(path: Path, part: Any, unit: str) -> Iterator[Finding]:
-    if isinstance(part, IndependentSpeed | Definition) and not unit:
-        return
-    try:
-        read_unit(unit)
-    except UnitError as error:
-        yield Finding(path, f"{owner(path)} has unit {quoted(unit)}: {error}", error.fix)
 
 
 def _check_input(

@@ -18,7 +18,7 @@ acts; `acts` of a row, a list of :class:`RowForce`, does.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from graphlib import CycleError, TopologicalSorter
@@ -151,17 +151,6 @@ def in_order(texts: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
             circle = circle[first:] + circle[:first]
             circles.append(circle)
             uses[circle[-1]].remove(circle[0])
-
-
-def circle_findings(definitions: Iterable[Definition]) -> Iterator[Finding]:
-    """Findings about definitions that use themselves."""
-    for circle in in_order({d.name: d.expression for d in definitions})[1]:
-        through = " → ".join([*circle, circle[0]])
-        yield Finding(
-            ("definitions", circle[0], "expression"),
-            f"definition '{circle[0]}' uses itself: {through}",
-            "write one of them without the others",
-        )
 
 
 def _names(text: str) -> frozenset[str]:
