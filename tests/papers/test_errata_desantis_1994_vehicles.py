@@ -37,7 +37,7 @@ def coordinate_speeds(at):
 
 def planar_rows(at, body):
     """Rows of [ċ; Ω] that move in the plane."""
-    at_body = 6 * at.kin.tree.index(body)
+    at_body = 6 * at.kin.tree.index[body]
     return [at_body, at_body + 1, at_body + 5]
 
 

@@ -81,7 +81,7 @@ def test_coupling_of_two_rolling_bodies():
     """(25): C_j = (c_j − q) ×, with the center of its own body; A T = 0 only so."""
     at = At(ball_on_a_plate, {"ball.x": 0.4, "ball.y": -0.3})
     stacked = ns.stacked_matrices(at.kin)
-    centers = [at.kin.tree.nodes[at.kin.tree.index(name)].p_WB for name in ("plate", "ball")]
+    centers = [at.kin.tree.nodes[at.kin.tree.index[name]].p_WB for name in ("plate", "ball")]
     A, T, c_i, c_j, q = at.numbers(stacked.A, stacked.T, *centers, at.kin.contacts[0].point)
     assert stacked.bodies == ("plate", "ball")
 

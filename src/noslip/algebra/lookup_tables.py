@@ -297,11 +297,11 @@ class GridSpline(LookupTable):
         """h(x, y) by (2)."""
         at = held(x), held(y)
         terms = ca.reshape(ca.SX(_spline_function(self.key)(*at)), DEGREE + 1, DEGREE + 1)
-        return _polynomial(x - at[0], y - at[1], held(terms))[0]
+        return _polynomial(x - at[0], y - at[1], held(terms))
 
 
 @inlined
-def _polynomial(x: ca.SX, y: ca.SX, terms: ca.SX) -> tuple[ca.SX]:
+def _polynomial(x: ca.SX, y: ca.SX, terms: ca.SX) -> ca.SX:
     """Σ terms_ji xⁱ yʲ by Horner's rule."""
     h = ca.SX(0)
     for i in range(DEGREE, -1, -1):
@@ -309,7 +309,7 @@ def _polynomial(x: ca.SX, y: ca.SX, terms: ca.SX) -> tuple[ca.SX]:
         for j in range(DEGREE, -1, -1):
             inner = inner * y + terms[j, i]
         h = h * x + inner
-    return (h,)
+    return h
 
 
 def grid_spline(values: Array, origin: tuple[float, float], step: float) -> GridSpline:

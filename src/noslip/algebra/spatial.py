@@ -19,24 +19,28 @@ Traced = Any
 EYE3 = ca.SX.eye(3)
 
 
-def inlined(function: Callable[..., Sequence[ca.SX]]) -> Callable[..., list[ca.SX]]:
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of matrices whose operations are traced once and inlined by CasADi ever after.
 
-    A call of CasADi takes 2 to 30 µs from Python, an operator 10 µs, most of it for choosing the
-    overload; inlining one operation takes 0.1 µs. So a step of a recursion that is taken for every
-    body is traced for symbols of the shapes of its arguments, and that function is called.
-    Structural zeros are filled in, but operations on zeros and ones are left out as usual.
+    It returns a matrix, or a tuple of some. A call of CasADi takes 2 to 30 µs from Python, an
+    operator 10 µs, most of it for choosing the overload; inlining one operation takes 0.1 µs. So a
+    step of a recursion that is taken for every body is traced for symbols of the shapes of its
+    arguments, and that function is called. Structural zeros are filled in, but operations on zeros
+    and ones are left out as usual.
     """
 
     @functools.cache
-    def template(*shapes: tuple[int, int]) -> ca.Function:
+    def template(*shapes: tuple[int, int]) -> tuple[ca.Function, bool]:
         symbols = [ca.SX.sym(f"a{k}", *shape) for k, shape in enumerate(shapes)]
-        return ca.Function("inlined", symbols, list(function(*symbols)))
+        found = function(*symbols)
+        is_one = isinstance(found, ca.SX)
+        return ca.Function("inlined", symbols, [found] if is_one else list(found)), is_one
 
     @functools.wraps(function)
-    def call(*arguments: ca.SX) -> list[ca.SX]:
-        made: list[ca.SX] = template(*[(a.size1(), a.size2()) for a in arguments]).call(arguments)
-        return made
+    def call(*arguments: ca.SX) -> Any:
+        traced_once, is_one = template(*[(a.size1(), a.size2()) for a in arguments])
+        made = traced_once.call(arguments)
+        return made[0] if is_one else made
 
     return call
 
@@ -113,13 +117,13 @@ def rotation_about(axis: Traced, angle: Traced) -> ca.SX:
     R = e eᵀ + cos(angle) (1 − e eᵀ) + sin(angle) e×, the form that keeps structural zeros.
     """
     cosine, sine = _cosine_and_sine(angle)
-    return _rotation(traced(axis), traced(cosine), traced(sine))[0]
+    return _rotation(traced(axis), traced(cosine), traced(sine))
 
 
 @inlined
-def _rotation(e: ca.SX, cosine: ca.SX, sine: ca.SX) -> tuple[ca.SX]:
+def _rotation(e: ca.SX, cosine: ca.SX, sine: ca.SX) -> ca.SX:
     along = ca.mtimes(e, e.T)
-    return (along + cosine * (EYE3 - along) + sine * skew(e),)
+    return along + cosine * (EYE3 - along) + sine * skew(e)
 
 
 def _cosine_and_sine(angle: Traced) -> tuple[Traced, Traced]:
@@ -182,18 +186,16 @@ def angle_rate_map(angles: Traced, sequence: str) -> ca.SX:
 
 def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
     """R of a unit quaternion (w, x, y, z), scalar first."""
-    return _rotation_of(ca.SX(quaternion))[0]
+    return _rotation_of(ca.SX(quaternion))
 
 
 @inlined
-def _rotation_of(quaternion: ca.SX) -> tuple[ca.SX]:
+def _rotation_of(quaternion: ca.SX) -> ca.SX:
     w, x, y, z = ca.vertsplit(quaternion)
-    return (
-        ca.vertcat(
-            ca.horzcat(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
-            ca.horzcat(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
-            ca.horzcat(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
-        ),
+    return ca.vertcat(
+        ca.horzcat(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        ca.horzcat(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
+        ca.horzcat(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
     )
 
 
@@ -235,18 +237,18 @@ def angles_from_quaternion(quaternion: Iterable[float], sequence: str) -> list[f
 
 def traced_angles(quaternion: ca.SX, sequence: str) -> ca.SX:
     """The same angles, traced; differentiable where they are regular."""
-    return _angles_of(sequence)(quaternion)[0]
+    return _angles_of(sequence)(quaternion)
 
 
 @functools.cache
-def _angles_of(sequence: str) -> Callable[..., list[ca.SX]]:
+def _angles_of(sequence: str) -> Callable[..., ca.SX]:
     def hypot(x: ca.SX, y: ca.SX) -> ca.SX:
         return ca.sqrt(x * x + y * y)
 
     @inlined
-    def angles(quaternion: ca.SX) -> tuple[ca.SX]:
+    def angles(quaternion: ca.SX) -> ca.SX:
         parts = ca.vertsplit(quaternion)
-        return (vector(intrinsic_angles(parts, sequence, ca.atan2, hypot)),)
+        return vector(intrinsic_angles(parts, sequence, ca.atan2, hypot))
 
     return angles
 

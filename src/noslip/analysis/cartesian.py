@@ -159,7 +159,7 @@ def cartesian_model(
 def frame_twist(system: System, body: str, point: Vector3, axes: str, v: ca.SX) -> ca.SX:
     """[velocity of the point; ω] of a frame on a body, for tree speeds v."""
     kin = system.kinematics
-    k = kin.tree.index(body)
+    k = kin.tree.index[body]
     node = kin.tree.nodes[k]
     w, origin = twists(kin.tree, v)[k]
     r = ca.mtimes(node.R_DB, kin.reader.vector(point))

@@ -507,7 +507,7 @@ def _heading_of_ground(
     if contact.plane.body == WORLD:
         return ca.SX(0)
     kin = system.kinematics
-    R = kin.tree.nodes[kin.tree.index(contact.plane.body)].R_WB
+    R = kin.tree.nodes[kin.tree.index[contact.plane.body]].R_WB
     used = {k for k, symbol in enumerate(ca.vertsplit(kin.symbols.q)) if ca.depends_on(R, symbol)}
     turning = {turn.quaternion + k for turn in layout.turns for k in range(4)}
     if used & turning or ca.depends_on(R, kin.symbols.params):
@@ -523,7 +523,7 @@ def _spin_of(
     system: System, layout: _CoordinateLayout, body: str
 ) -> tuple[int, tuple[float, ...]] | None:
     """Place in c of the last angle of a body, of its orientation or its joint, and its axis."""
-    node = system.kinematics.tree.nodes[system.kinematics.tree.index(body)]
+    node = system.kinematics.tree.nodes[system.kinematics.tree.index[body]]
     for turn in layout.turns:
         if turn.joint == node.joint.name:
             return turn.coordinate + 2, tuple(float(a == turn.sequence[2]) for a in "xyz")

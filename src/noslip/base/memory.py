@@ -71,9 +71,9 @@ class LRUCache:
         self,
         key: Hashable,
         make: Callable[[], Made],
-        is_kept: Callable[[Made], bool] = lambda _: True,
+        is_kept: Callable[[Made], bool] | None = None,
     ) -> Made:
-        """The cached value of a key, or what `make` returns, which is cached if it `is_kept`."""
+        """The cached value of a key, or what `make` returns, cached if it `is_kept`."""
         value: Made
         with self._lock:
             found: Any = self._entries.pop(key, self)  # the cache itself is never an entry
@@ -82,7 +82,7 @@ class LRUCache:
                 return value
         # made outside the lock: two threads may both make it; the first one's value is cached
         value = make()
-        if not is_kept(value):
+        if is_kept is not None and not is_kept(value):
             return value
         with self._lock:
             value = self._entries.setdefault(key, value)

@@ -227,7 +227,7 @@ class CartesianTracking(AbstractController):
         twist = frame_twist(system, self.body, self.point, "world", symbols.v)[at]
         per_speed = ca.jacobian(twist, symbols.v)
         turning = ca.jtimes(twist, symbols.q, ca.mtimes(kin.N, symbols.v))
-        node = kin.tree.nodes[kin.tree.index(self.body)]
+        node = kin.tree.nodes[kin.tree.index[self.body]]
         place = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(self.point))
         frame = ca.Function(
             "frame",

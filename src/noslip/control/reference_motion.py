@@ -644,7 +644,7 @@ class FrameMotion(AbstractMotion):
         kin = system.kinematics
         t, q = kin.symbols.t, kin.symbols.q
         at = [AXES.index(name) for name in self.position]
-        node = kin.tree.nodes[kin.tree.index(self.body)]
+        node = kin.tree.nodes[kin.tree.index[self.body]]
         place = (node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(self.point)))[at]
         reader = parameter_reader(system.model, kin.symbols.params).extended({"t": t})
         wanted = ca.vertcat(*[reader.scalar(e) for e in self.position.values()])

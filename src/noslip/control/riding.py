@@ -231,7 +231,7 @@ def plan_ride(
         k
         for k, c in enumerate(system.kinematics.contacts)
         if c.contact.is_wheel
-        and system.kinematics.tree.nodes[system.kinematics.tree.index(c.contact.body)].parent == 0
+        and system.kinematics.tree.nodes[system.kinematics.tree.index[c.contact.body]].parent == 0
     )
     turns = _SteadyTurns(balance=balance, wheels=wheels, reach=reach).tuned(float(np.mean(speeds)))
     first, rows = _rows_along(turns, times, s, speeds, bends)

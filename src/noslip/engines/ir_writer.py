@@ -18,7 +18,7 @@ of a processor and for a thread of a GPU; a :class:`Target` says what differs. A
 for each lane, a number that all lanes share (of width 1), or, within :meth:`Flow.rows` of one lane,
 several numbers that stand side by side in memory.
 
-    s = f.variables()                s.t = s.t + h reads and writes; LLVM makes registers of them
+    s = f.s                          s.t = s.t + h reads and writes; LLVM makes registers of them
     with f.when(condition):          one lane branches; several enter if it holds in any, and
                                      what is assigned changes in those lanes alone
     with f.repeat() as loop:         runs until ``loop.leave(condition)`` has let go every lane
@@ -37,6 +37,7 @@ Traps
 from __future__ import annotations
 
 import enum
+import operator
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -97,12 +98,20 @@ def alignment(kind: str) -> int:
 def _operation(
     words: dict[str, str], *, is_turned: bool = False
 ) -> Callable[[Value, Operand], Value]:
-    """A Python operator as the instruction for the kind of its operands, which may be turned."""
+    """A Python operator as the instruction for the kind of its operands, which may be turned.
+
+    A thread of a GPU divides by the function of its programs.
+    """
 
     def write(a: Value, other: Operand) -> Value:
+        writer = a.writer
         if is_turned:
-            a, other = a.writer.of(other, a.kind), a
-        return a.writer.binary(words, a, other)
+            a, other = writer.of(other, a.kind), a
+        a, b = writer.alike(a, other)
+        if words is DIVISION and writer.quotients:
+            return writer.call(writer.quotients[a.kind], a, b)
+        word = words[REAL if a.kind == SINGLE else a.kind]
+        return writer.emit(f"{word} {a.typed}, {b.name}", a.kind, a.width)
 
     return write
 
@@ -145,7 +154,9 @@ def _comparison(of_reals: str, of_wholes: str) -> Callable[[Value, Operand], Val
     """A Python comparison as the condition for the kind of its operands."""
 
     def write(a: Value, other: Operand) -> Value:
-        return a.writer.compare(of_reals, of_wholes, a, other)
+        a, b = a.writer.alike(a, other)
+        words = f"fcmp {of_reals}" if a.kind in REALS else f"icmp {of_wholes}"
+        return a.writer.emit(f"{words} {a.typed}, {b.name}", TRUTH, a.width)
 
     return write
 
@@ -176,6 +187,7 @@ class Value:
     __ge__ = _comparison("oge", "sge")
     #: Whether the numbers are equal; false where one is nan.
     equals = _comparison("oeq", "eq")
+    _is_unordered = _comparison("uno", "")
 
     def __neg__(self) -> Value:
         return self.writer.emit(f"fneg {self.typed}", self.kind, self.width)
@@ -185,7 +197,7 @@ class Value:
 
     def is_nan(self) -> Value:
         """Whether it is nan."""
-        return self.writer.compare("uno", "", self, self)
+        return self._is_unordered(self)
 
     @property
     def type(self) -> str:
@@ -210,25 +222,28 @@ class IRWriter:
         self.declared: set[str] = set()
         self.count_ = 0
         self.block = "start"
+        #: Kind of numbers → function that divides them, where an instruction does not.
+        self.quotients: dict[str, str] = {}
 
     def argument(self, name: str, kind: str = REAL) -> Value:
         """A vector that the function is given."""
         return Value(self, f"%{name}", kind, self.lanes)
 
     def of(self, operand: Operand, kind: str) -> Value:
-        """An operand as a value; a Python number is one for all lanes."""
+        """An operand as a value; a Python number is one for all lanes.
+
+        Of the two kinds of floating-point numbers one becomes the other, rounded where that is
+        single.
+        """
         if isinstance(operand, Value):
-            return operand
+            a = operand
+            if a.kind == kind or a.kind not in REALS or kind not in REALS:
+                return a
+            word = "fptrunc" if kind == SINGLE else "fpext"
+            return self.emit(f"{word} {a.typed} to {vector_type(a.width, kind)}", kind, a.width)
         if kind == TRUTH:
             return Value(self, str(bool(operand)).lower(), kind)
         return Value(self, literal(operand, kind) if kind in REALS else str(int(operand)), kind)
-
-    def as_kind(self, a: Value, kind: str) -> Value:
-        """A floating-point number in the other precision, rounded where that is single."""
-        if a.kind == kind or a.kind not in REALS or kind not in REALS:
-            return a
-        word = "fptrunc" if kind == SINGLE else "fpext"
-        return self.emit(f"{word} {a.typed} to {vector_type(a.width, kind)}", kind, a.width)
 
     def widen(self, a: Value, width: int) -> Value:
         """A number that stands for all lanes as a vector."""
@@ -247,7 +262,7 @@ class IRWriter:
         """Operands of one kind, as values of the same width; single precision wins over double."""
         kinds = [v.kind for v in operands if isinstance(v, Value)]
         kind = SINGLE if SINGLE in kinds else next(iter(kinds), REAL)
-        values = [self.as_kind(self.of(operand, kind), kind) for operand in operands]
+        values = [self.of(operand, kind) for operand in operands]
         width = max(value.width for value in values)
         return [self.widen(value, width) for value in values]
 
@@ -257,17 +272,6 @@ class IRWriter:
         name = f"%l{self.count_}"
         self.lines.append(f"  {name} = {text}")
         return Value(self, name, kind, self.lanes if width is None else width)
-
-    def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
-        """The instruction on two operands."""
-        a, b = self.alike(a, other)
-        word = words[REAL if a.kind == SINGLE else a.kind]
-        return self.emit(f"{word} {a.typed}, {b.name}", a.kind, a.width)
-
-    def compare(self, of_reals: str, of_wholes: str, a: Value, other: Operand) -> Value:
-        a, b = self.alike(a, other)
-        words = f"fcmp {of_reals}" if a.kind in REALS else f"icmp {of_wholes}"
-        return self.emit(f"{words} {a.typed}, {b.name}", TRUTH, a.width)
 
     fma = _function("fma", "a b + c, rounded once.")
     sqrt = _function("sqrt", "√a, nan below zero.")
@@ -387,19 +391,13 @@ class Target:
     #: lie in memory that the function is given, or in a block that a thread has
     on_stack: bool = False
     is_thread: bool = False  #: whether it is the code of a thread of a GPU
-    #: whether the numbers of arrays have single precision; variables, among them time, are doubles
-    #: all the same
-    is_single: bool = False
+    #: kind of the numbers of arrays; variables, among them time, are doubles all the same
+    number: str = REAL
 
     @classmethod
     def thread(cls, *, on_stack: bool = False) -> Target:
         """A thread of a GPU; arrays on the stack are registers, where a loop is so short."""
         return cls(block=1, on_stack=on_stack, is_thread=True)
-
-    @property
-    def number(self) -> str:
-        """ElementType of the numbers in arrays."""
-        return SINGLE if self.is_single else REAL
 
 
 #: Name of the kernel of a GPU's threads.
@@ -425,11 +423,6 @@ class Buffer:
     #: depth of the branch whose lanes it belongs to; those in deeper ones are blended
     depth: float = 0
     first: int = 0
-
-    @property
-    def place(self) -> Value:
-        """Address of the first."""
-        return self.at(0)
 
     def at(self, k: int | Value) -> Value:
         """Address of number k."""
@@ -460,7 +453,7 @@ class Buffer:
 
     def __setitem__(self, i: int | Value | Block, value: Operand) -> None:
         block, f = i if isinstance(i, Block) else Block(i), self.f
-        wide = f.widen(f.as_kind(f.of(value, self.kind), self.kind), f.lanes * block.width)
+        wide = f.widen(f.of(value, self.kind), f.lanes * block.width)
         f.store(self.at(block.start), wide, is_blended=self.depth < f.depth)
 
     def part(self, k: int | Value) -> Buffer:
@@ -522,8 +515,7 @@ class Given:
 
     def __setitem__(self, k: int | Value, value: Operand) -> None:
         f = self.f
-        converted = f.as_kind(f.of(value, self.kind), self.kind)
-        f.scatter(f.offset(self.place, k, self.kind), converted)
+        f.scatter(f.offset(self.place, k, self.kind), f.of(value, self.kind))
 
 
 @dataclass(slots=True, eq=False)
@@ -553,7 +545,7 @@ class Loop:
         if self.active is not None:
             assert f.mask is not None
             f.mask = f.mask & ~f.widen(condition, f.lanes)
-            f.store(self.active.place, f.mask)
+            f.store(self.active.at(0), f.mask)
             condition = ~f.any(f.mask)
         f.lines.append(f"  br {condition.typed}, label %{self.after}, label %{on}\n{on}:")
 
@@ -569,15 +561,11 @@ class Flow(IRWriter):
         self.mask: Value | None = None
         self.scope: tuple[int, ...] = ()
         self.work_size = 0  # words of memory that the function is given for its arrays
+        self.s = Variables(self)
+        if target.is_thread:
+            self.quotients = {REAL: "quotient_of_times", target.number: "quotient"}
 
     # numbers
-    def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
-        """The instruction on two operands; a thread divides by the function of its programs."""
-        if words is not DIVISION or not self.target.is_thread:
-            return super().binary(words, a, other)
-        a, b = self.alike(a, other)
-        return self.call("quotient" if a.kind == self.target.number else "quotient_of_times", a, b)
-
     def constant_table(self, name: str, kind: str, numbers: Sequence[float]) -> ConstantTable:
         """Numbers that are known when the text is printed, with an index at run time."""
         listed = ", ".join(f"{kind} {self.of(number, kind).name}" for number in numbers)
@@ -603,8 +591,9 @@ class Flow(IRWriter):
         """Whether it is neither nan nor infinite."""
         return (a - a).equals(0.0)
 
-    def all_finite(self, x: Buffer, count: int, s: Variables) -> Value:
-        """Whether the first `count` numbers are finite; `s` holds the variable that it takes."""
+    def all_finite(self, x: Buffer, count: int) -> Value:
+        """Whether the first `count` numbers are finite."""
+        s = self.s
         s.off = self.real(0.0)
         for i in self.rows(count):
             s.off = s.off + self.total(x[i] - x[i])
@@ -612,7 +601,7 @@ class Flow(IRWriter):
 
     def total(self, a: Value) -> Value:
         """Sum over the numbers of a block, in each lane."""
-        return self._over_block(a, lambda x, y: x + y)
+        return self._over_block(a, operator.add)
 
     def largest(self, a: Value) -> Value:
         """Largest of the numbers of a block, in each lane."""
@@ -664,10 +653,6 @@ class Flow(IRWriter):
             aligned = aligned if is_thread else 64
         self.head.append(f"  {place.name} = alloca {held}, align {aligned}")
         return place
-
-    def variables(self) -> Variables:
-        """Variables of the function."""
-        return Variables(self)
 
     def offset(self, place: Value, k: int | Value, unit: str = REAL) -> Value:
         """The address of the k-th thing of a type after an address, for each lane or for all."""
@@ -763,7 +748,7 @@ class Flow(IRWriter):
         loop = Loop(self, after)
         with self._inside():
             if loop.active is not None:
-                self.store(loop.active.place, self.mask or self.truth(True))
+                self.store(loop.active.at(0), self.mask or self.truth(True))
                 self.depth += 1
             self.lines.append(f"  br label %{body}\n{body}:")
             if loop.active is not None:

@@ -27,7 +27,7 @@ bounded length, because one function compiles slower than in proportion to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from noslip.algebra import LookupTable, numbered_table
 from noslip.engines.elementary_functions import (
@@ -155,15 +155,19 @@ class VectorTypes:
     has_library: bool = True  #: whether there is a C library to call, as there is not on a GPU
     shared: tuple[tuple[int, str], ...] = ()  #: parameters that are at addresses of their own
 
-    @property
-    def real(self) -> str:
-        """Type of numbers."""
-        return vector_type(self.lanes, self.kind)
+    #: Types of numbers and of truths.
+    real: str = field(init=False)
+    truth: str = field(init=False)
+    #: Types and constants that the templates of instructions take besides operands.
+    words: dict[str, str] = field(init=False, compare=False)
 
-    @property
-    def truth(self) -> str:
-        """Type of truths."""
-        return vector_type(self.lanes, TRUTH)
+    def __post_init__(self) -> None:
+        real, truth = vector_type(self.lanes, self.kind), vector_type(self.lanes, TRUTH)
+        numbers = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
+        words = {name: self.number(value) for name, value in numbers.items()}
+        words |= {"real": real, "truth": truth}
+        for name, value in (("real", real), ("truth", truth), ("words", words)):
+            object.__setattr__(self, name, value)
 
     @property
     def attributes(self) -> str:
@@ -180,14 +184,6 @@ class VectorTypes:
     def number(self, value: float) -> str:
         """A constant, the same in all lanes."""
         return splat(self.lanes, literal(value, self.kind), self.kind)
-
-    def words(self) -> dict[str, str]:
-        """Types and constants that the templates of instructions take besides operands."""
-        numbers = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
-        return {name: self.number(value) for name, value in numbers.items()} | {
-            "real": self.real,
-            "truth": self.truth,
-        }
 
     def call(self, kind: str, name: str, operands: list[str], known: dict[str, str]) -> str:
         """Call of a function; sine and cosine of one angle share one call (`known`, by angle)."""
@@ -357,11 +353,6 @@ def print_thread_functions(
     return "\n".join(lines) + "\n"
 
 
-def library_functions(programs: list[Program], lanes: int = 1) -> set[str]:
-    """Functions of the C library that the code of programs may call."""
-    return VectorTypes(lanes).library(programs)
-
-
 def _function(program: Program, symbol: str, types: VectorTypes) -> Iterator[str]:
     """The function of a program, with all its operations or with a call of each of its parts."""
     if program.num_operations <= LONGEST_WHOLE:
@@ -404,10 +395,6 @@ class _Printing:
         for k, value in enumerate(body.constants, sum(body.input_sizes)):
             self.names[k] = types.number(value)
 
-    def straight(self) -> Iterator[str]:
-        """Lines of operations that are done once."""
-        yield from self._operations()
-
     def loop(self) -> Iterator[str]:
         """Lines of operations that are done several times."""
         part, real = self.part, self.real
@@ -416,7 +403,7 @@ class _Printing:
         for k, access in enumerate(part.carried):
             starts.append(self._load(f"%start{k}", access, self.entry))
             self.names[num_reads + k] = f"%carried{k}"
-        lines = list(self._operations())
+        lines = list(self.straight())
         yield "start:"
         yield from self.entry
         yield "  br label %loop\nloop:"
@@ -437,11 +424,10 @@ class _Printing:
             yield from lines
             yield f"  store {real} {self.names[value]}, ptr {at}, align {self.aligned}"
 
-    def _operations(self) -> Iterator[str]:
-        """Lines of all operations; a number is loaded before its first use."""
+    def straight(self) -> Iterator[str]:
+        """Lines of all operations, done once; a number is loaded before its first use."""
         body, types, names = self.part.body, self.types, self.names
         given, num_inputs = body.num_given, sum(body.input_sizes)
-        words_of_types = types.words()
         known: dict[str, str] = {}
         gathered: set[str] = set()
         stored: dict[int, list[int]] = {}
@@ -465,7 +451,7 @@ class _Printing:
                 text = INSTRUCTIONS[kind]
                 if kind == "div" and not types.has_library:
                     text = _QUOTIENT
-                yield "  " + text.format(v=name, **words, **words_of_types)
+                yield "  " + text.format(v=name, **words, **types.words)
             for number in stored.get(given + k, ()):
                 yield from self._write(number)
         for number, value in enumerate(body.outputs):

@@ -78,7 +78,11 @@ def stored_machine_code(
         return bytes(machine.emit_object(module))
 
     def make() -> Any:
-        return _engine(code_store.stored(_key(known, passes), compiled))
+        code = code_store.stored(_key(known, passes), compiled)
+        engine = binding.create_mcjit_compiler(*module_for_host(""))
+        engine.add_object_file(binding.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return engine
 
     return _cached(("stored", known, passes), make)
 
@@ -91,14 +95,6 @@ def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
             return _ENGINES.get(key, make)
 
     return _ENGINES.get(key, make_once)
-
-
-def _engine(code: bytes) -> Any:
-    """An engine with the functions of an object."""
-    engine = binding.create_mcjit_compiler(*module_for_host(""))
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return engine
 
 
 def _key(text: str, passes: tuple[str, ...]) -> bytes:

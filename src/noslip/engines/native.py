@@ -27,7 +27,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from noslip.engines.llvm import library_functions, print_hoisted, print_llvm
+from noslip.engines.llvm import VectorTypes, print_hoisted, print_llvm
 from noslip.engines.machine_code import host, machine_code, require_symbols
 from noslip.engines.native_arrays import place
 from noslip.engines.optimization import hoist, optimize
@@ -122,7 +122,7 @@ def compile_hoisted(program: Program) -> HoistedFunction:
         whole = compile_native([program])[program.name]
         return HoistedFunction(whole, whole, None, program, head)
     host()
-    require_symbols(library_functions([main, head], 1))
+    require_symbols(VectorTypes().library([main, head]))
     engine = machine_code(print_hoisted(optimize(main), optimize(head)))
     sizes, out = program.input_sizes, program.output_size
     return HoistedFunction(
@@ -160,7 +160,7 @@ def _machine_code(
     if len(set(names)) < len(names):
         raise ValueError(f"programs need different names, got {', '.join(names)}")
     host()
-    require_symbols(library_functions(programs, lanes))
+    require_symbols(VectorTypes(lanes).library(programs))
     return machine_code(print_llvm([optimize(program) for program in programs], lanes, heads))
 
 

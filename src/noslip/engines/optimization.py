@@ -197,9 +197,8 @@ def optimize(
         if program.num_operations > LONGEST_SCHEDULED:
             return program
         is_scheduled = True
-    if not is_scheduled:
-        return reassociate(program, late)
-    return schedule(reassociate(program, late))
+    regrouped = reassociate(program, late)
+    return schedule(regrouped) if is_scheduled else regrouped
 
 
 def reassociate(program: Program, late: Collection[int] = ()) -> Program:
@@ -501,11 +500,7 @@ def hoist(program: Program, shared: Collection[int]) -> tuple[Program, Program]:
     used = {v for k in rest for v in program.operations[k].operands} | set(program.outputs)
     hoisted = [given + k for k in made if given + k in used]
 
-    def moved(values: list[int], first: int, others: dict[int, int]) -> dict[int, int]:
-        return others | {value: first + k for k, value in enumerate(values)}
-
-    same = {v: v for v in range(given)}
-    head_places = moved([given + k for k in made], given, same)
+    head_places = {v: v for v in range(given)} | {given + k: given + j for j, k in enumerate(made)}
     head = replace(
         program,
         operations=_renumbered(program, made, head_places),
@@ -513,8 +508,8 @@ def hoist(program: Program, shared: Collection[int]) -> tuple[Program, Program]:
     )
     behind = len(hoisted)
     places = {v: v + (behind if v >= num_inputs else 0) for v in range(given)}
-    places = moved(hoisted, num_inputs, places)
-    places = moved([given + k for k in rest], given + behind, places)
+    places |= {value: num_inputs + j for j, value in enumerate(hoisted)}
+    places |= {given + k: given + behind + j for j, k in enumerate(rest)}
     nt, nx, nu, np_ = program.input_sizes
     main = replace(
         program,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -23,11 +23,6 @@ from noslip.model import GRAVITY, SPRING
 
 if TYPE_CHECKING:
     from noslip.engines.system import System
-
-
-def rates(equations: Equations, work_rate: ca.SX, health: Iterable[SingularityMeasure]) -> ca.SX:
-    """[q̇; η̇; μ̇; ż; Ẇ; health (singularity measures)]; Ẇ is empty where W is left out."""
-    return ca.vertcat(equations.state_rates, work_rate, *[h.value for h in health])
 
 
 def power(equations: Equations) -> ca.SX:
@@ -78,7 +73,7 @@ def contact_axes(kin: Kinematics) -> ca.SX:
     parts = []
     for contact in kin.contacts:
         parts += [contact.point, *contact.directions.values()]
-    return kin.at_speeds(_stacked(parts))
+    return kin.at_speeds(stack(parts))
 
 
 def grips(equations: Equations) -> ca.SX:
@@ -86,13 +81,13 @@ def grips(equations: Equations) -> ca.SX:
     parts: list[ca.SX] = []
     for _, *values in equations.forces.grips.values():
         parts += [ca.SX(np.nan) if x is None else x for x in values]
-    return _stacked(parts)
+    return stack(parts)
 
 
 def samples(equations: Equations) -> ca.SX:
     """[v; energies; residuals; contact points]: what needs no accelerations."""
     kin = equations.kinematics
-    points = kin.at_speeds(_stacked([contact.point for contact in kin.contacts]))
+    points = kin.at_speeds(stack([contact.point for contact in kin.contacts]))
     return ca.vertcat(kin.v, energies(equations), residuals(kin), points)
 
 
@@ -101,7 +96,7 @@ def wrenches(equations: Equations) -> ca.SX:
     parts: list[ca.SX] = []
     for wrench in joint_wrenches(equations):
         parts += [wrench.point, wrench.force, wrench.moment]
-    return _stacked(parts)
+    return stack(parts)
 
 
 def poses(kin: Kinematics) -> ca.SX:
@@ -109,7 +104,7 @@ def poses(kin: Kinematics) -> ca.SX:
     parts = []
     for node in kin.tree.nodes:
         parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB]
-    return _stacked(parts)
+    return stack(parts)
 
 
 def blocks(equations: Equations) -> ca.SX:
@@ -167,13 +162,8 @@ def mass_health(equations: Equations) -> tuple[SingularityMeasure, ...]:
     )
 
 
-def _stacked(parts: list[ca.SX]) -> ca.SX:
-    return ca.vertcat(*parts) if parts else ca.SX(0, 1)
-
-
 def _measures(system: System) -> ca.SX:
-    values = [h.value for h in system.singularity_measures]
-    return stack(values) if values else ca.SX(0, 1)
+    return stack([measure.value for measure in system.singularity_measures])
 
 
 #: Output → its expression.

@@ -307,11 +307,6 @@ class _CheckedTerms:
         return [value for value in map(self.value, scalars) if value is not None]
 
 
-def is_projected(kin: Kinematics) -> bool:
-    """Whether a model has anything to project on: holonomic rows or unit quaternions."""
-    return bool(kin.probe.quaternions) or bool(kin.held_positions)
-
-
 def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
     """[x on the constraints; residual before].
 
@@ -478,12 +473,12 @@ class System:
         Those that change their signs keep them.
         """
         found = [h.value / h.floor for h in self.singularity_measures if h.kind == "basis"]
-        return stack(found) if found else ca.SX(0, 1)
+        return stack(found)
 
     @cached_property
     def has_projection(self) -> bool:
         """Whether steps are projected: on holonomic rows or on unit quaternions."""
-        return is_projected(self.kinematics)
+        return bool(self.kinematics.probe.quaternions or self.kinematics.held_positions)
 
     @cached_property
     def _nominal(self) -> Array:
@@ -524,9 +519,10 @@ class System:
 
     @cached_property
     def rates_expression(self) -> ca.SX:
-        """The right-hand side as it is traced."""
+        """The right-hand side as it is traced; Ẇ is left out where W is."""
         work_rate = self._power if self.does_work else ca.SX(0, 1)
-        return traced.rates(self.equations, work_rate, self.singularity_measures)
+        health = [measure.value for measure in self.singularity_measures]
+        return ca.vertcat(self.equations.state_rates, work_rate, *health)
 
     @cached_property
     def projection(self) -> NativeFunction:

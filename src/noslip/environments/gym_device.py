@@ -136,7 +136,7 @@ class _Moving:
 
     def call(self, name: str, p: Buffer, out: Buffer, how: str = "alwaysinline") -> None:
         """Call a function of (t, x, held, p)."""
-        places = [array.place for array in (self.t, self.x, self.held, p, out)]
+        places = [array.at(0) for array in (self.t, self.x, self.held, p, out)]
         self.f.invoke(f"@{name}", places, how)
 
     def advance(self, basis: int, steps: Value | int, how: str) -> Value:
@@ -154,7 +154,7 @@ class _EpisodeWriter:
     def __init__(self, shape: EpisodeShape) -> None:
         self.shape = shape
         f = self.f = Flow(Target.thread(on_stack=True))
-        s = self.s = f.variables()
+        s = self.s = f.s
         s.declare(ElementType.WHOLE, "env", "acts", "number", "basis", "left")
         s.declare(ElementType.TRUTH, "is_new", "is_bad", "is_elsewhere", "has_ended")
         self.moving = _Moving(f, shape)
@@ -216,7 +216,7 @@ class _EpisodeWriter:
         f, given = self.f, self.vector("actions", self.shape.action_kind)
         row, column = self.s.env * self.number("action_row"), self.number("action_column")
         for k, (place, middle, half) in enumerate(self.shape.actions):
-            action = f.as_kind(given[row + column * k], ElementType.REAL)
+            action = f.of(given[row + column * k], ElementType.REAL)
             self.held[place] = middle + half * f.most(f.least(action, 1.0), -1.0)
 
     def _take_period(self) -> None:
@@ -236,7 +236,7 @@ class _EpisodeWriter:
             kept, last = self.moving.kept, _passed_size(shape) - 2
             _join(kept, self.passed, shape)
             self.passed[last], self.passed[last + 1] = f.to_real(s.left), f.to_real(s.basis)
-            f.invoke("@go_on", [self.passed.place], "noinline")
+            f.invoke("@go_on", [self.passed.at(0)], "noinline")
             _split(self.passed, kept, shape)
             s.left, s.basis = (_to_whole(f, self.passed[last + k]) for k in range(2))
             self.vector("bases", ElementType.WHOLE)[s.env] = s.basis
@@ -288,7 +288,7 @@ class _EpisodeWriter:
         """Store the observation, the reward, and whether and why the episode ends."""
         f, s, shape = self.f, self.s, self.shape
         found, seen, ends = self.found, shape.num_seen, shape.num_ends
-        s.is_bad = s.is_bad | (~s.is_new & ~f.all_finite(found, shape.num_found, s))
+        s.is_bad = s.is_bad | (~s.is_new & ~f.all_finite(found, shape.num_found))
         s.why = f.whole(0)
         for k in reversed(range(ends)):
             s.why = f.where(found[1 + seen + k] > 0.0, f.whole(1 + k), s.why)
@@ -350,7 +350,7 @@ def _to_whole(f: Flow, a: Value) -> Value:
 def _print_others(shape: EpisodeShape) -> str:
     """Text of ``void go_on(ptr passed)``: what is left of a period, in whatever basis holds."""
     f, bases = Flow(Target.thread()), range(len(shape.periods))
-    s = f.variables()
+    s = f.s
     s.declare(ElementType.WHOLE, "left", "basis", "best")
     s.declare(ElementType.REAL, "most")
     s.declare(ElementType.TRUTH, "is_fresh", "has_ended")

@@ -149,7 +149,7 @@ def jointwise_shares(kin: Kinematics, P: ca.SX, w: ca.SX) -> list[HamelShare]:
             found.append((words.get(name, ""), name, curl))
             at += 1
             continue
-        node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+        node = kin.tree.nodes[kin.tree.index[trace.contact.body]]
         if trace.contact.plane.body == WORLD and _free_body_word(node, trace):
             curl = _surface_curl(kin, trace, v, P[at : at + 3])
         else:
@@ -219,7 +219,7 @@ def _angle_speed(kin: Kinematics, turning: list[int]) -> int | None:
 
 def _surface_curl(kin: Kinematics, trace: ContactTrace, v: ca.SX, P: ca.SX) -> ca.SX:
     """Curl of v + ω × ρ(n) = 0 of a free body, ρ moving over its surface as the body turns."""
-    node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+    node = kin.tree.nodes[kin.tree.index[trace.contact.body]]
     contact = trace.contact
     omega = v[node.speeds][0:3]
     f, n = trace.axes_D[:, 0], trace.axes_D[:, 2]
@@ -246,7 +246,7 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
         return "constraint", row.name
     if trace.contact.plane.body != WORLD or kin.combination is not None:
         return "rolling", trace.contact.name
-    node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+    node = kin.tree.nodes[kin.tree.index[trace.contact.body]]
     if word := _free_body_word(node, trace):
         return word, node.joint.name
     base = node

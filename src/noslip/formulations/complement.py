@@ -55,6 +55,7 @@ Reference: [SahaAngeles1991], [SahaAngeles1989].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -123,7 +124,7 @@ class NaturalComplement(AbstractFormulation):
             return ReducedSolution(*articulated_solve(kin.tree, right), None)
 
         is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE
-        solve = recursion if is_long_tree else lambda: solved(kin, forces)
+        solve = recursion if is_long_tree else partial(solved, kin, forces)
         etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
 
         def reactions() -> ca.SX:
@@ -139,7 +140,7 @@ class NaturalComplement(AbstractFormulation):
             forces=forces,
             etadot=etadot,
             reactions=reactions,
-            energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
+            energy=partial(kinetic_energy, kin.tree, kin.twists, kin.v),
         )
 
     def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
@@ -167,7 +168,8 @@ def solved(kin: Kinematics, forces: AppliedForces) -> ReducedSolution:
     solutions = [_by_bodies(kin, tree, applied) for tree in trees.values()]
     if not kin.is_long:
         solutions.append(_by_composites(kin, None, applied))
-    return min(solutions, key=lambda solution: ca.n_nodes(solution.accelerations))
+    costs = [ca.n_nodes(solution.accelerations) for solution in solutions]
+    return solutions[costs.index(min(costs))]
 
 
 def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> ReducedSolution:

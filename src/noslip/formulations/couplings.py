@@ -211,7 +211,7 @@ def _placed_row(kin: Kinematics, row: AbstractRow) -> ca.SX | None:
     multiplier = ca.SX.sym("lambda")
     line = ca.SX(1, 6 * len(kin.tree.nodes))
     for body, point, force, moment in row.wrenches(TracedPlaces(kin.tree, kin.reader), multiplier):
-        k = kin.tree.index(body)
+        k = kin.tree.index[body]
         if k < 0:
             continue
         arm = point - _center(kin, k)
@@ -237,7 +237,7 @@ def joint_rates(kin: Kinematics) -> ca.SX:
 
 def _relative_twist(kin: Kinematics, joint: Joint) -> tuple[ca.SX, ca.SX]:
     """(6, 6p) twist of M against F at the joint's point, in M axes, and R_WM."""
-    child = kin.tree.nodes[kin.tree.index(joint.child)]
+    child = kin.tree.nodes[kin.tree.index[joint.child]]
     R_BM, p_BM = frame_pose(joint.child_frame, kin.reader)
     point = child.p_WB + ca.mtimes(child.R_WB, p_BM)
     R_WM = ca.mtimes(child.R_WB, R_BM)
@@ -264,7 +264,7 @@ def _point_difference(kin: Kinematics, first: str, second: str, point: ca.SX) ->
     """(3, 6p) with the velocity at `point` of `second` less that of `first`: ċ + (c − q) × ω."""
     result = ca.SX(3, 6 * len(kin.tree.nodes))
     for body, sign in ((second, 1.0), (first, -1.0)):
-        k = kin.tree.index(body)
+        k = kin.tree.index[body]
         if k >= 0:
             result = result + sign * _place(kin, body, skew(_center(kin, k) - point), EYE3)
     return result
@@ -278,7 +278,7 @@ def _center(kin: Kinematics, k: int) -> ca.SX:
 
 def _place(kin: Kinematics, body: str, angular: ca.SX, linear: ca.SX) -> ca.SX:
     """A (3, 6p) matrix that is zero but for the columns of one body."""
-    k = kin.tree.index(body)
+    k = kin.tree.index[body]
     num = len(kin.tree.nodes)
     if k < 0:
         return ca.SX(3, 6 * num)
@@ -403,7 +403,7 @@ def _closures(kin: Kinematics, closing: list[int]) -> tuple[ca.SX, tuple[str, ..
             labels.append(kin.rows[k].name)
             done.add(k)
             continue
-        base = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+        base = kin.tree.nodes[kin.tree.index[trace.contact.body]]
         while base.parent >= 0:
             base = kin.tree.nodes[base.parent]
         ways = [trace.directions[kin.rows[j].name.rpartition(".")[2]] for j in both]
@@ -618,7 +618,7 @@ def _seen_from(kin: Kinematics, axes: str) -> Kinematics:
         return kin
     nodes = kin.tree.nodes
     _axes(kin, axes)
-    start = kin.tree.index(axes)
+    start = kin.tree.index[axes]
     found = {start: (nodes[start].R_DB.T, ca.SX.zeros(3))}
     k = start
     while k >= 0:

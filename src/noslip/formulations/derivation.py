@@ -111,13 +111,8 @@ def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equa
             "pass an object, NaturalComplement()",
         )
     equations = (formulation or NaturalComplement()).fill(trace(model))
-    check_inertia(equations)
-    return equations
-
-
-def check_inertia(equations: Equations) -> None:
-    """Refuse a degree of freedom without inertia, and name it."""
     InertiaCheck(equations).check(equations.kinematics.probe.params)
+    return equations
 
 
 class InertiaCheck:

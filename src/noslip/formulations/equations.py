@@ -19,7 +19,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
@@ -84,8 +84,8 @@ class Equations:
     reactions: Callable[[], ca.SX]
     energy: Callable[[], ca.SX]  #: function that returns the kinetic energy, J; called lazily, once
     #: costates, costate_rates: μ and μ̇; empty but for the vakonomic equations
-    costates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
-    costate_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    costates: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
+    costate_rates: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     #: solution for the loads that forces depend on; None without such forces. What a formulation
     #: fills has these loads as symbols; they are solved for here, once.
     closure: LoadClosure | None = None
@@ -137,11 +137,6 @@ class Equations:
         return ca.vertcat(self.costates, self.kinematics.symbols.z)
 
     @cached_property
-    def auxiliary_rates(self) -> ca.SX:
-        """[μ̇; ż]."""
-        return ca.vertcat(self.costate_rates, self.forces.state_rates)
-
-    @cached_property
     def state(self) -> ca.SX:
         """x = [q; η; μ; z]."""
         return ca.vertcat(self.kinematics.symbols.q, self.kinematics.eta, self.auxiliary_states)
@@ -150,7 +145,8 @@ class Equations:
     def state_rates(self) -> ca.SX:
         """ẋ = [q̇; η̇; μ̇; ż], of x, the inputs and the parameters."""
         kin = self.kinematics
-        return ca.vertcat(ca.mtimes(kin.N, kin.v), self.accelerations, self.auxiliary_rates)
+        own = ca.vertcat(self.costate_rates, self.forces.state_rates)
+        return ca.vertcat(ca.mtimes(kin.N, kin.v), self.accelerations, own)
 
     @cached_property
     def inputs(self) -> ca.SX:

@@ -495,7 +495,7 @@ class _TracedLoads:
         return v + cross(self.turning(body), place - p)
 
     def point(self, body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
-        k = self._kin.tree.index(body)
+        k = self._kin.tree.index[body]
         place = self.read.vector(point)
         if k < 0:
             return place, _ZERO3
@@ -505,7 +505,7 @@ class _TracedLoads:
         return node.p_WB + ca.mtimes(node.R_WD, r), ca.mtimes(node.R_WD, v + cross(w, r))
 
     def turning(self, body: str) -> ca.SX:
-        k = self._kin.tree.index(body)
+        k = self._kin.tree.index[body]
         return _ZERO3 if k < 0 else ca.mtimes(self._kin.tree.nodes[k].R_WD, self._motion[k][0])
 
     def sliding(self, contact: AbstractContact) -> Sliding:
@@ -542,7 +542,7 @@ class _TracedLoads:
         *,
         in_body: bool = False,
     ) -> None:
-        k = self._kin.tree.index(body)
+        k = self._kin.tree.index[body]
         if k < 0:
             return
         node, wrenches = self._kin.tree.nodes[k], self.wrenches[share]
@@ -553,7 +553,7 @@ class _TracedLoads:
         wrenches[k] = (wrenches[k][0] + n + cross(r, f), wrenches[k][1] + f)
 
     def push_at(self, share: str, body: str, place: ca.SX, force: Traced) -> None:
-        k = self._kin.tree.index(body)
+        k = self._kin.tree.index[body]
         if k >= 0:
             turning = cross(place - self._kin.tree.nodes[k].p_WB, force)
             self.push(share, body, ZERO, force, turning)

@@ -87,6 +87,6 @@ def acceleration_energy(kin: Kinematics, vdot: ca.SX) -> ca.SX:
         spin = cross(w, ca.mtimes(inertia, w))
         energy += node.mass * ca.dot(a, a) / 2
         energy += ca.dot(alpha, ca.mtimes(inertia, alpha)) / 2 + ca.dot(alpha, spin)
-    for at, armature in kin.tree.armatures():
+    for at, armature in kin.tree.armatures:
         energy += armature * vdot[at] ** 2 / 2
     return energy

@@ -84,6 +84,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
@@ -161,14 +162,8 @@ def _center_wrench(
     return ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f
 
 
-@inlined
-def _carrier_wrench(*of_body: ca.SX) -> tuple[ca.SX, ...]:
-    return _center_wrench(True, *of_body)
-
-
-@inlined
-def _tip_wrench(*of_body: ca.SX) -> tuple[ca.SX, ...]:
-    return _center_wrench(False, *of_body)
+_carrier_wrench = inlined(partial(_center_wrench, True))
+_tip_wrench = inlined(partial(_center_wrench, False))
 
 
 def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
@@ -240,26 +235,26 @@ def generalized_inertia(tree: Tree, columns: list[list[Pair]], S: ca.SX) -> ca.S
     twist = [ca.vertcat(*[part for pair in column for part in pair]) for column in columns]
     for j in range(n):
         momenta = [
-            _momentum(node.mass, node.inertia_D, w, v)[0]
+            _momentum(node.mass, node.inertia_D, w, v)
             for node, (w, v) in zip(tree.nodes, columns[j], strict=True)
         ]
         for k in range(j + 1):
             entry = ca.dot(ca.vertcat(*momenta), twist[k]) if momenta else ca.SX(0)
-            for at, armature in tree.armatures():
+            for at, armature in tree.armatures:
                 entry += armature * S[at, j] * S[at, k]
             inertia[j, k] = inertia[k, j] = entry
     return inertia
 
 
 @inlined
-def _momentum(mass: ca.SX, inertia: ca.SX, w: ca.SX, v: ca.SX) -> tuple[ca.SX]:
-    return (ca.vertcat(ca.mtimes(inertia, w), mass * v),)
+def _momentum(mass: ca.SX, inertia: ca.SX, w: ca.SX, v: ca.SX) -> ca.SX:
+    return ca.vertcat(ca.mtimes(inertia, w), mass * v)
 
 
 def rotor_forces(tree: Tree, vdot: ca.SX) -> ca.SX:
     """A v̇ of the rotors on the tree speeds."""
     forces = ca.SX(vdot.shape[0], vdot.shape[1])
-    for at, armature in tree.armatures():
+    for at, armature in tree.armatures:
         forces[at, :] = armature * vdot[at, :]
     return forces
 
@@ -285,15 +280,15 @@ def kinetic_energy(tree: Tree, motion: list[Pair], v: ca.SX) -> ca.SX:
     """K = ½ Σ ω·I ω + m |ċ|², and ½ A v² of rotors; the motion is that of the tree speeds v."""
     energy = ca.SX(0)
     for node, (w, v_C) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
-        energy += _kinetic_energy(node.mass, node.inertia_D, w, v_C)[0]
-    for at, armature in tree.armatures():
+        energy += _kinetic_energy(node.mass, node.inertia_D, w, v_C)
+    for at, armature in tree.armatures:
         energy += armature * v[at] ** 2 / 2
     return energy
 
 
 @inlined
-def _kinetic_energy(mass: ca.SX, inertia: ca.SX, w: ca.SX, v: ca.SX) -> tuple[ca.SX]:
-    return (ca.dot(w, ca.mtimes(inertia, w)) / 2 + mass * ca.dot(v, v) / 2,)
+def _kinetic_energy(mass: ca.SX, inertia: ca.SX, w: ca.SX, v: ca.SX) -> ca.SX:
+    return ca.dot(w, ca.mtimes(inertia, w)) / 2 + mass * ca.dot(v, v) / 2
 
 
 def row_rates(kin: Kinematics) -> ca.SX:
@@ -375,7 +370,7 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
             whole = _about(node, node.center_D, node.inertia_D).joined(loads.get(i))
             momenta = {k: whole.momentum(*columns[k][i]) for k in moving}
             for j, k in _pairs(moving):
-                entries[j, k] += _power(momenta[j], columns[k][i])
+                entries[j, k] += _power(*momenta[j], *columns[k][i])
             continue
         speeds = [ca.densify(S[node.speeds, j]) for j in range(num)]
         carrier = [column[node.parent] for column in columns]
@@ -391,11 +386,10 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
         loads[node.parent] = load.joined(loads.get(node.parent))
         if moved:
             own = known.get(i, own)
-            felt = [ca.vertcat(*[_power(f, twist) for f in moved]) for twist in carrier]
+            felt = [ca.vertcat(*[_power(*f, *twist) for f in moved]) for twist in carrier]
             for j, k in entries:
-                of_joint = _joint_inertia(own, speeds[j], speeds[k], felt[j], felt[k])
-                entries[j, k] += of_joint[0]
-    for at, armature in tree.armatures():
+                entries[j, k] += _joint_inertia(own, speeds[j], speeds[k], felt[j], felt[k])
+    for at, armature in tree.armatures:
         for j, k in entries:
             entries[j, k] += armature * S[at, j] * S[at, k]
     inertia = ca.SX.zeros(num, num)
@@ -415,9 +409,9 @@ def _pairs(some: list[int]) -> list[tuple[int, int]]:
 @inlined
 def _joint_inertia(
     own: ca.SX, speeds: ca.SX, others: ca.SX, felt: ca.SX, felt_by_others: ca.SX
-) -> tuple[ca.SX]:
+) -> ca.SX:
     mixed = ca.dot(speeds, felt_by_others) + ca.dot(felt, others)
-    return (mixed + ca.dot(speeds, ca.mtimes(own, others)),)
+    return mixed + ca.dot(speeds, ca.mtimes(own, others))
 
 
 def motion_forces(
@@ -474,7 +468,7 @@ def _on_parent(node: Node, load: _Composite | None) -> _OnParent:
     own = ca.SX.zeros(len(columns), len(columns))
     for j, momentum in enumerate(momenta):
         for k, twist in enumerate(columns):
-            own[j, k] = _power(momentum, twist)
+            own[j, k] = _power(*momentum, *twist)
     forces = [ca.mtimes(R, f) for _, f in momenta]
     moments = [ca.mtimes(R, n) + cross(place, f) for (n, _), f in zip(momenta, forces, strict=True)]
     return _OnParent(moved, list(zip(moments, forces, strict=True)), own)
@@ -486,12 +480,8 @@ def _about(node: Node, c: ca.SX, inertia: ca.SX) -> _Composite:
     return _Composite(node.mass, moment, inertia + _parallel(c, _ZERO3, moment))
 
 
-def _parallel(p: ca.SX, before: ca.SX, after: ca.SX) -> ca.SX:
-    return _parallel_term(p, before, after)[0]
-
-
 @inlined
-def _parallel_term(p: ca.SX, before: ca.SX, after: ca.SX) -> tuple[ca.SX]:
+def _parallel(p: ca.SX, before: ca.SX, after: ca.SX) -> ca.SX:
     """Parallel-axis term that moves an inertia to the point p before it.
 
     With the first moments before and after, after = before + m p:
@@ -504,23 +494,19 @@ def _parallel_term(p: ca.SX, before: ca.SX, after: ca.SX) -> tuple[ca.SX]:
         result[j, j] = products[(j + 1) % 3] + products[(j + 2) % 3]
         for k in range(j):
             result[j, k] = result[k, j] = -(p[j] * after[k] + before[j] * p[k])
-    return (result,)
-
-
-def _power(wrench: Pair, twist: Pair) -> ca.SX:
-    return _power_of(*wrench, *twist)[0]
+    return result
 
 
 @inlined
-def _power_of(n: ca.SX, f: ca.SX, w: ca.SX, v: ca.SX) -> tuple[ca.SX]:
-    return (ca.dot(n, w) + ca.dot(f, v),)
+def _power(n: ca.SX, f: ca.SX, w: ca.SX, v: ca.SX) -> ca.SX:
+    return ca.dot(n, w) + ca.dot(f, v)
 
 
 def articulated_solve(tree: Tree, b: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     """v̇ of M v̇ = b on the tree speeds, and the pivots of all D."""
     num, right = len(tree.nodes), tree.by_joint(b)
     # what is taken over by the world, −1, is the last and goes nowhere
-    inertia = [_spatial_inertia(n.mass, n.center_D, n.inertia_D)[0] for n in tree.nodes]
+    inertia = [_spatial_inertia(n.mass, n.center_D, n.inertia_D) for n in tree.nodes]
     inertia.append(ca.SX.zeros(6, 6))
     bias = [ca.SX.zeros(6)] * (num + 1)
     kept: list[tuple[ca.SX, ca.SX]] = [(ca.SX(), ca.SX())] * num
@@ -584,11 +570,11 @@ def _passed_motion(
 
 
 @inlined
-def _spatial_inertia(mass: ca.SX, center: ca.SX, inertia: ca.SX) -> tuple[ca.SX]:
+def _spatial_inertia(mass: ca.SX, center: ca.SX, inertia: ca.SX) -> ca.SX:
     """[[I + m c̃ c̃ᵀ, m c̃], [m c̃ᵀ, m 1]] about the body's origin, in D axes."""
     c, m = skew(center), mass
     about = inertia + m * ca.mtimes(c, c.T)
-    return (ca.vertcat(ca.horzcat(about, m * c), ca.horzcat(m * c.T, m * ca.SX.eye(3))),)
+    return ca.vertcat(ca.horzcat(about, m * c), ca.horzcat(m * c.T, m * ca.SX.eye(3)))
 
 
 def _moved(R: ca.SX, p_PB: ca.SX, inertia: ca.SX) -> ca.SX:
@@ -776,7 +762,7 @@ def _push(
     kin: Kinematics, outside: list[Pair], body: str, point: ca.SX, force: ca.SX, moment: ca.SX
 ) -> None:
     """Add a force at a point and a moment, all in world axes, to what acts on a body."""
-    k = kin.tree.index(body)
+    k = kin.tree.index[body]
     if k < 0:
         return
     node = kin.tree.nodes[k]
@@ -786,7 +772,7 @@ def _push(
 
 
 def _pose(kin: Kinematics, body: str) -> tuple[ca.SX, ca.SX]:
-    k = kin.tree.index(body)
+    k = kin.tree.index[body]
     if k < 0:
         return EYE3, vector([0, 0, 0])
     return kin.tree.nodes[k].R_WB, kin.tree.nodes[k].p_WB

@@ -522,7 +522,7 @@ def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
         if not contact.is_flat:
             gaps += curved_gaps(trace_, kin.tree, kin.symbols.q, kin.reader, kin.length)
             continue
-        node = kin.tree.nodes[kin.tree.index(contact.body)]
+        node = kin.tree.nodes[kin.tree.index[contact.body]]
         R, p = plane_pose(contact.plane, kin.tree, kin.reader)
         n = R[:, 2]
         center = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(middle))
@@ -541,7 +541,7 @@ def _material_gaps(kin: Kinematics) -> list[ca.SX]:
         point = ca.SX.sym("point", 3)
         difference = ca.SX.zeros(3)
         for body, sign in ((trace_.contact.body, 1.0), (trace_.contact.plane.body, -1.0)):
-            k = kin.tree.index(body)
+            k = kin.tree.index[body]
             if k < 0:
                 continue
             node = kin.tree.nodes[k]

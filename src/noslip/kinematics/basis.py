@@ -29,6 +29,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -82,6 +83,9 @@ class Probe:
     holonomic: tuple[int, ...]
     is_angular: tuple[bool, ...]
     length: float
+    scale: Array  # (nv,) the length for angular speeds, else 1
+    is_long: bool  # whether matrices of all rows and speeds are too large without need
+    num_samples: int  # configurations that show what a mechanism does in general
     coordinate_range: Array  # (nq, 2)
     quaternions: tuple[int, ...]
     num_speed_inputs: int
@@ -95,16 +99,6 @@ class Probe:
     _found: dict[int, list[tuple[float, Array]]] = field(
         default_factory=dict, init=False, repr=False
     )
-
-    @property
-    def scale(self) -> Array:
-        """(nv,) a length of the model for angular speeds, else 1."""
-        return np.where(np.array(self.is_angular, dtype=bool), self.length, 1.0)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether matrices of all rows and speeds are too large to be traced without need."""
-        return len(self.is_angular) > LONGEST_DENSE
 
     def are_independent(self, rows: Sequence[int], samples: list[tuple[float, Array]]) -> bool:
         """Whether rows are independent at some sample."""
@@ -231,9 +225,7 @@ class Probe:
                 return False
         return True
 
-    def configurations_near(
-        self, t: float, q: Array, count: int = SAMPLES
-    ) -> list[tuple[float, Array]]:
+    def configurations_near(self, t: float, q: Array, count: int) -> list[tuple[float, Array]]:
         """Configurations with g(q, t) = 0 on the branch of one that has, always the same ones."""
         rng, found = np.random.default_rng(21), list[tuple[float, Array]]()
         size = len(self.is_angular)
@@ -298,12 +290,15 @@ def make_probe(
         for node in tree.nodes
         if node.joint.type.quaternion is not None
     )
-    distances = ca.Function(
-        "d",
-        [q, params],
-        [stack([ca.norm_2(n.p_PB) for n in tree.nodes if n.parent >= 0] + _radii(model, symbols))],
-    )(np.array([0.5] * len(coordinates)), values)
-    lengths = [float(d) for d in np.array(distances).ravel() if np.isfinite(d) and d > 1e-9]
+    reader = parameter_reader(model, params)
+    radii = [ca.SX(c.reach(reader)) for c in model.contacts if c.is_wheel]
+    steps = [ca.norm_2(n.p_PB) for n in tree.nodes if n.parent >= 0]
+    distances = ca.Function("d", [q, params], [stack(steps + radii)])
+    numbers = np.array(distances(np.array([0.5] * len(coordinates)), values)).ravel()
+    lengths = [float(d) for d in numbers if np.isfinite(d) and d > 1e-9]
+    length = float(np.median(lengths)) if lengths else 1.0
+    is_angular = tuple(speed.unit == "rad/s" for speed in speeds)
+    is_long = len(speeds) > LONGEST_DENSE
     return Probe(
         constraint=_constraint(symbols, velocities),
         position=ca.Function("g", [t, q, params], [g]),
@@ -311,8 +306,11 @@ def make_probe(
         term_sizes=term_sizes,
         params=values,
         holonomic=holonomic,
-        is_angular=tuple(speed.unit == "rad/s" for speed in speeds),
-        length=float(np.median(lengths)) if lengths else 1.0,
+        is_angular=is_angular,
+        length=length,
+        scale=np.where(np.array(is_angular, dtype=bool), length, 1.0),
+        is_long=is_long,
+        num_samples=LONG_SAMPLES if is_long else SAMPLES,
         coordinate_range=np.array([[c.lower, c.upper] for c in coordinates]).reshape(-1, 2),
         quaternions=quaternions,
         num_speed_inputs=len(model.speed_inputs),
@@ -332,11 +330,6 @@ def _near(symbols: Symbols, rows: tuple[RowTrace, ...], num_places: int) -> ca.F
     slopes = ca.jacobian(g, symbols.q[symbols.q.shape[0] - num_places :])
     given = [symbols.t, symbols.q, symbols.params]
     return ca.Function("near", given, [ca.densify(g), ca.densify(slopes)])
-
-
-def _radii(model: Model, symbols: Symbols) -> list[ca.SX]:
-    reader = parameter_reader(model, symbols.params)
-    return [ca.SX(c.reach(reader)) for c in model.contacts if c.is_wheel]
 
 
 def _constraint(
@@ -409,7 +402,9 @@ def independent_rows(
     kept: list[int] = []
     redundant: list[Redundancy] = []
     bases: list[list[Array]] = [[] for _ in samples]
-    for k in sorted(range(len(rows)), key=lambda k: not rows[k].is_holonomic):
+    holonomic = [k for k, row in enumerate(rows) if row.is_holonomic]
+    others = [k for k, row in enumerate(rows) if not row.is_holonomic]
+    for k in holonomic + others:
         # a list, so that every sample's basis is extended
         adds = [
             _extend(basis, A[k], floor[k])
@@ -420,7 +415,7 @@ def independent_rows(
         else:
             redundant.append(_redundancy(k, rows[k], rows, kept, numbers))
     kept.sort()
-    redundant.sort(key=lambda r: r.row)
+    redundant.sort(key=attrgetter("row"))
     ranks = tuple(len(basis) for basis in bases)
     if wanted is not None and wanted != tuple(kept):
         kept, by_themselves = list(wanted), {r.row: r for r in redundant if not r.follows_from}
@@ -830,7 +825,7 @@ class TracedPlaces:
         return JointAxis(node.body.name, node.p_WB + ca.mtimes(node.R_WB, p_BM), along)
 
     def frame(self, body: str) -> tuple[ca.SX, ca.SX]:
-        k = self._tree.index(body)
+        k = self._tree.index[body]
         if k < 0:
             return EYE3, vector([0, 0, 0])
         return self._tree.nodes[k].R_WB, self._tree.nodes[k].p_WB
@@ -876,7 +871,7 @@ def _power(tree: Tree, symbols: Symbols, wrenches: list[RowWrench]) -> ca.SX:
     motion = twists(tree, symbols.v)
     power = ca.SX(0)
     for body, point, force, moment in wrenches:
-        k = tree.index(body)
+        k = tree.index[body]
         if k < 0:
             continue
         node = tree.nodes[k]

@@ -78,7 +78,7 @@ forgets what they came from: (0.1 + 0.2 − 0.3) v is 5.6e-17 v.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -155,7 +155,7 @@ def trace_contact(
     if not contact.is_flat:
         place = ca.SX(0, 1) if q is None else q[tree.contact_places(contact.name)[0]]
         return _trace_curved(contact, tree, motion, reader, place)
-    node = tree.nodes[tree.index(contact.body)]
+    node = tree.nodes[tree.index[contact.body]]
     R_plane, p_plane, w_plane, v_plane, p_origin = _plane(contact.plane, tree, motion, reader)
     # everything in D axes of the body, relative to its origin
     to_D = node.R_WD.T
@@ -165,7 +165,7 @@ def trace_contact(
     f = ca.mtimes(to_D, R_plane)[:, 0] if heading is None else heading
     lateral = cross(n, f)
     # (1) velocity of the material point, less that of the plane's body there
-    w, v = motion[tree.index(contact.body)]
+    w, v = motion[tree.index[contact.body]]
     velocity = v + cross(w, r)
     turning = w
     if contact.plane.body != "world":
@@ -223,7 +223,7 @@ def _trace_curved(
 ) -> ContactTrace:
     """A contact on curved ground, or of a surface without a closed form; in ground axes G."""
     wheel, middle = _rolling(contact)
-    node, ground = tree.nodes[tree.index(contact.body)], contact.form
+    node, ground = tree.nodes[tree.index[contact.body]], contact.form
     R_plane, p_plane, w_plane, v_plane, p_origin = _plane(contact.plane, tree, motion, reader)
     R = ca.mtimes(R_plane.T, node.R_WB)
     center = ca.mtimes(R_plane.T, node.p_WB - p_plane) + ca.mtimes(R, reader.vector(middle))
@@ -289,7 +289,7 @@ def _trace_curved(
     G_to_D = ca.mtimes(node.R_WD.T, R_plane)
     n_D, f_D = ca.mtimes(G_to_D, n), ca.mtimes(G_to_D, f)
     r = ca.mtimes(node.R_DB, reader.vector(middle)) + ca.mtimes(G_to_D, arm)
-    w, v = motion[tree.index(contact.body)]
+    w, v = motion[tree.index[contact.body]]
     velocity, turning = v + cross(w, r), w
     point = node.p_WB + ca.mtimes(node.R_WD, r)
     if contact.plane.body != "world":
@@ -324,7 +324,7 @@ def curved_gaps(
     gradient of its height: nothing of the tangents and rows by which the point was found.
     """
     contact, (wheel, middle) = trace.contact, _rolling(trace.contact)
-    node, ground = tree.nodes[tree.index(contact.body)], contact.form
+    node, ground = tree.nodes[tree.index[contact.body]], contact.form
     still = [(_ZERO3, _ZERO3) for _ in tree.nodes]
     R_plane, p_plane, *_ = _plane(contact.plane, tree, still, reader)
     n = trace.directions[NORMAL]
@@ -368,7 +368,7 @@ def guess_places(contact: AbstractContact, tree: Tree, motion: list[Pair], reade
     if not contact.parameters():
         return ca.SX(0, 1)
     wheel, middle = _rolling(contact)
-    node, ground = tree.nodes[tree.index(contact.body)], contact.form
+    node, ground = tree.nodes[tree.index[contact.body]], contact.form
     R_plane, p_plane, *_ = _plane(contact.plane, tree, motion, reader)
     R = ca.mtimes(R_plane.T, node.R_WB)
     center = ca.mtimes(R_plane.T, node.p_WB - p_plane) + ca.mtimes(R, reader.vector(middle))
@@ -406,7 +406,7 @@ def _rolling(contact: AbstractContact) -> tuple[AbstractSurface, Vector3]:
 def plane_pose(plane: Plane, tree: Tree, reader: Reader) -> tuple[ca.SX, ca.SX]:
     """R and p in the world of the frame of a plane."""
     R, p = frame_pose(plane.frame, reader)
-    k = tree.index(plane.body)
+    k = tree.index[plane.body]
     if k < 0:
         return R, p
     node = tree.nodes[k]
@@ -418,7 +418,7 @@ def _plane(
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Orientation and origin of the plane, and its body's ω, v and origin, all in the world."""
     R, p = plane_pose(plane, tree, reader)
-    k = tree.index(plane.body)
+    k = tree.index[plane.body]
     if k < 0:
         return R, p, _ZERO3, _ZERO3, _ZERO3
     node = tree.nodes[k]
@@ -482,7 +482,7 @@ def path_from_base(tree: Tree, trace: ContactTrace, reader: Reader) -> tuple[int
     contact = trace.contact
     if contact.circle() is None or contact.plane.body != WORLD:
         return None
-    path = [tree.index(contact.body)]
+    path = [tree.index[contact.body]]
     while tree.nodes[path[0]].parent >= 0:
         path.insert(0, tree.nodes[path[0]].parent)
     base, *others = (tree.nodes[k] for k in path)
@@ -631,7 +631,7 @@ def trace_rows(
     N: ca.SX,
     contacts: tuple[ContactTrace, ...],
     reader: Reader,
-    speed_index: dict[str, int],
+    speed_index: Mapping[str, int],
 ) -> list[RowTrace]:
     """All rows, in the order contacts, loops, prescribed motions, speed inputs, general rows."""
 
@@ -644,9 +644,19 @@ def trace_rows(
 
     rows: list[RowTrace] = []
     for trace in contacts:
-        rows += _contact_rows(trace)
+        contact = trace.contact
+        rows += [
+            RowTrace(
+                name=f"{contact.name}.{name}",
+                origin=contact.origin,
+                velocity=trace.turning if name == SPIN else trace.slip[name],
+                position=trace.height if name == NORMAL else None,
+                unit="rad/s" if name == SPIN else "m/s",
+            )
+            for name in contact.directions()
+        ]
         for name, its_unit, g in trace.closest:
-            rows.append(holonomic(f"{trace.contact.name}.{name}", CLOSEST, g, f"{its_unit}/s"))
+            rows.append(holonomic(f"{contact.name}.{name}", CLOSEST, g, f"{its_unit}/s"))
     for joint in tree.loops:
         for name, its_unit, g in _loop_rows(joint, tree, reader):
             rows.append(holonomic(f"{joint.name}.{name}", "loop", g, f"{its_unit}/s"))
@@ -676,20 +686,6 @@ def trace_rows(
                 )
             )
     return rows
-
-
-def _contact_rows(trace: ContactTrace) -> list[RowTrace]:
-    contact = trace.contact
-    return [
-        RowTrace(
-            name=f"{contact.name}.{name}",
-            origin=contact.origin,
-            velocity=trace.turning if name == SPIN else trace.slip[name],
-            position=trace.height if name == NORMAL else None,
-            unit="rad/s" if name == SPIN else "m/s",
-        )
-        for name in contact.directions()
-    ]
 
 
 class LoopPose(NamedTuple):
@@ -741,7 +737,7 @@ def _motion_rows(node: Node, q: ca.SX, reader: Reader) -> list[tuple[str, str, c
 
 
 def _body_pose(tree: Tree, body: str) -> tuple[ca.SX, ca.SX]:
-    k = tree.index(body)
+    k = tree.index[body]
     if k < 0:
         return EYE3, vector([0, 0, 0])
     return tree.nodes[k].R_WB, tree.nodes[k].p_WB

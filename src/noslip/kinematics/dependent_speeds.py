@@ -168,7 +168,7 @@ def find_elimination(
     tree: Tree,
     rows: Sequence[RowTrace],
     contacts: Sequence[ContactTrace],
-    speed_index: dict[str, int],
+    speed_index: Mapping[str, int],
     inputs: Sequence[str],
     numbers: Callable[[ca.SX], Array],
     scale: Array,
@@ -190,7 +190,7 @@ def find_elimination(
             else:
                 axis = trace.axes_D[:, list(trace.slip).index(part)]
                 covector = ca.vertcat(cross(trace.arm_D, axis), axis)
-            waiting.append(_Row(k, tree.index(trace.contact.body), covector, row.is_holonomic))
+            waiting.append(_Row(k, tree.index[trace.contact.body], covector, row.is_holonomic))
         elif row.origin == "speed input":
             given[speed_index[next(stated)]] = k
         else:
@@ -471,11 +471,6 @@ class TracedMechanism:
     probe: Probe  #: the rows in numbers
     samples: list[tuple[float, Array]]  #: generic times and configurations
     released: tuple[str, ...] = ()  #: rows of contacts that do not hold
-
-    @property
-    def index(self) -> dict[str, int]:
-        """Places of the tree speeds by name."""
-        return {speed.name: k for k, speed in enumerate(self.speeds)}
 
     def numbers(self, expression: ca.SX) -> Array:
         """(samples, rows, columns) values of an expression of t, q and parameters."""

@@ -59,8 +59,6 @@ from noslip.expressions import RATE, Measure
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import (
     DEPENDENT,
-    LONG_SAMPLES,
-    SAMPLES,
     BasisChoice,
     BasisRule,
     Probe,
@@ -174,25 +172,25 @@ class Measures:
         return ca.jtimes(expression, at, along)
 
     def _point(self, body: str, place: ca.SX) -> ca.SX:
-        k = self.tree.index(body)
+        k = self.tree.index[body]
         if k < 0:
             return place
         node = self.tree.nodes[k]
         return node.p_WB + ca.mtimes(node.R_WB, place)
 
     def _velocity(self, body: str, place: ca.SX) -> ca.SX:
-        k = self.tree.index(body)
+        k = self.tree.index[body]
         if k < 0:
             return _ZERO3
         node, (w_D, v_D) = self.tree.nodes[k], self.twists[k]
         return ca.mtimes(node.R_WD, v_D + cross(w_D, ca.mtimes(node.R_DB, place)))
 
     def _orientation(self, body: str) -> ca.SX:
-        k = self.tree.index(body)
+        k = self.tree.index[body]
         return EYE3 if k < 0 else self.tree.nodes[k].R_WB
 
     def _angular_velocity(self, body: str) -> ca.SX:
-        k = self.tree.index(body)
+        k = self.tree.index[body]
         return _ZERO3 if k < 0 else ca.mtimes(self.tree.nodes[k].R_WD, self.twists[k][0])
 
     def named_angles(self) -> dict[str, ca.SX]:
@@ -208,15 +206,6 @@ class Measures:
                 found[f"{node.joint.name}.{name}"] = value
                 found[f"{node.joint.name}.{name}_rate"] = self.rate(value)
         return found
-
-
-def defining_reader(model: Model, reader: Reader, measures: Measures) -> Reader:
-    """A reader that also knows measures, named angles, their rates, and the model's definitions."""
-    reader = reader.measuring(measures).extended(measures.named_angles())
-    texts = {d.name: d.expression for d in model.definitions}
-    for name in in_order(texts)[0]:
-        reader = reader.extended({name: reader.scalar(texts[name])})
-    return reader
 
 
 #: Normals of planes whose sine is smaller than this are parallel.
@@ -370,7 +359,7 @@ class Kinematics:
         G = ca.densify(self.A[rows, :])
         if set(rows) <= set(self.row_basis):
             return G, g
-        samples = self.probe.configurations(_num_samples(self.probe))
+        samples = self.probe.configurations(self.probe.num_samples)
         A = np.array([self.probe.matrix(q, t)[0][rows] for t, q in samples])
         A /= self._row_scale[rows, None]
         rank = int(np.linalg.matrix_rank(A, DEPENDENT).max())
@@ -416,7 +405,7 @@ class Kinematics:
 
     @cached_property
     def _row_scale(self) -> Array:
-        return usual_sizes(self.probe, self.probe.configurations(_num_samples(self.probe)))
+        return usual_sizes(self.probe, self.probe.configurations(self.probe.num_samples))
 
     @cached_property
     def basis_rule(self) -> BasisRule:
@@ -506,7 +495,7 @@ class Kinematics:
         """Whether a contact is between the parent of a joint and what the joint's child carries."""
         if contact.plane.body != joint.parent:
             return False
-        k = self.tree.index(contact.body)
+        k = self.tree.index[contact.body]
         while k >= 0 and self.tree.nodes[k].body.name != joint.child:
             k = self.tree.nodes[k].parent
         return k >= 0
@@ -544,10 +533,6 @@ class Kinematics:
             f"{counted(self.num_independent_speeds, 'degree of freedom', 'degrees of freedom')}\n"
             "next: noslip.derive(model)"
         )
-
-
-def _num_samples(probe: Probe) -> int:
-    return LONG_SAMPLES if probe.is_long else SAMPLES
 
 
 @interruptible
@@ -632,10 +617,10 @@ def trace(
             )
         probe = dataclasses.replace(probe, params=values)
     if near is None:
-        samples = probe.configurations(_num_samples(probe))
+        samples = probe.configurations(probe.num_samples)
     else:
         probe = dataclasses.replace(probe, rank=probe.rank_at(near[1], near[0]))
-        samples = probe.configurations_near(*near, _num_samples(probe))
+        samples = probe.configurations_near(*near, probe.num_samples)
     if not samples:
         raise _cannot_close(model, rows)
     traced = TracedMechanism(
@@ -646,6 +631,7 @@ def trace(
         contacts=contacts,
         rows=rows,
         speeds=speeds,
+        index={speed.name: k for k, speed in enumerate(speeds)},
         probe=probe,
         samples=samples,
         released=released,
@@ -753,7 +739,10 @@ def _motions(
         N[start : start + 4, :] *= length
     motion = tree_module.twists(tree, symbols.v)
     measures = Measures(tree=tree, twists=motion, symbols=symbols, N=N)
-    reader = defining_reader(model, reader, measures)
+    reader = reader.measuring(measures).extended(measures.named_angles())
+    texts = {d.name: d.expression for d in model.definitions}
+    for name in in_order(texts)[0]:
+        reader = reader.extended({name: reader.scalar(texts[name])})
     contacts = tuple(
         trace_contact(c, tree, motion, parameters, q=symbols.q, v=symbols.v) for c in model.contacts
     )
@@ -802,7 +791,7 @@ def _row_rates(
         if name in closed or trace.contact.plane.body != WORLD or not trace.contact.is_flat:
             continue
         if ca.depends_on(n, symbols.q):
-            w_D = tree_module.turning(tree, motion, tree.index(trace.contact.body))
+            w_D = tree_module.turning(tree, motion, tree.index[trace.contact.body])
             normals[name] = (ca.SX.sym("n", 3), n, -cross(w_D, n))
     solved = partition.solved_of(traced.contacts, traced.rows)
     if normals:

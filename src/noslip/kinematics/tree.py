@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import casadi as ca
 
@@ -63,7 +63,7 @@ class Reader:
         self._values = values
         self._literal = literal
         self._measure = measure
-        self._columns: dict[tuple[str, tuple[float, ...]], ca.SX] = {}  # of numbers
+        self._columns: dict[tuple[float, ...], ca.SX] = {}
 
     def scalar(self, scalar: Scalar) -> ca.SX:
         """Traced scalar of a number or an expression."""
@@ -82,23 +82,18 @@ class Reader:
         return ca.SX(self._literal(number))
 
     def vector(self, entries: Iterable[Scalar]) -> ca.SX:
-        """Traced column of numbers or expressions."""
+        """Traced column of numbers or expressions; of constants the one that was made before."""
         entries = tuple(entries)
-        return self._cached("vector", entries, lambda: vector([self.scalar(e) for e in entries]))
+        if self._literal is not float or any(isinstance(entry, str) for entry in entries):
+            return vector([self.scalar(e) for e in entries])
+        key = tuple(map(float, entries))
+        if key not in self._columns:
+            self._columns[key] = vector([self.scalar(e) for e in entries])
+        return self._columns[key]
 
     def direction(self, entries: Iterable[Scalar]) -> ca.SX:
         """Traced unit vector along a direction."""
-        entries = tuple(entries)
-        return self._cached("direction", entries, lambda: unit(self.vector(entries)))
-
-    def _cached(self, what: str, entries: tuple[Scalar, ...], make: Callable[[], ca.SX]) -> ca.SX:
-        """Cached expression of the same numbers, where numbers are constants."""
-        if self._literal is not float or any(isinstance(entry, str) for entry in entries):
-            return make()
-        key = what, tuple(map(float, entries))
-        if key not in self._columns:
-            self._columns[key] = make()
-        return self._columns[key]
+        return unit(self.vector(entries))
 
     def extended(self, values: Mapping[str, Traced]) -> Reader:
         """A reader that knows more names."""
@@ -166,18 +161,19 @@ class Node:
 class Tree:
     """All nodes, parents before children, and the loop joints.
 
-    `places` are contacts with coordinates of their own: where these are in q and in v, after those
-    of all joints.
+    Parameters
+    ----------
+    index : index of each body's node; −1 for the world.
+    armatures : places in v of joints that a rotor turns with, and its inertia.
+    places : contacts with coordinates of their own: where these are in q and in v, after those of
+        all joints.
     """
 
     nodes: tuple[Node, ...]
     loops: tuple[Joint, ...]
+    index: dict[str, int]
+    armatures: tuple[tuple[int, ca.SX], ...]
     places: tuple[tuple[str, slice, slice], ...] = ()
-    _indices: dict[str, int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        indices = {node.body.name: k for k, node in enumerate(self.nodes)}
-        object.__setattr__(self, "_indices", indices | {WORLD: -1})
 
     def contact_places(self, contact: str) -> tuple[slice, slice]:
         """Slices of a contact's coordinates in q and in v."""
@@ -193,15 +189,6 @@ class Tree:
         ends = [node.speeds.stop for node in self.nodes]
         return list(ca.vertsplit(speeds, [0, *ends, speeds.shape[0]]))[: len(ends)]
 
-    def armatures(self) -> list[tuple[int, ca.SX]]:
-        """Places in v of joints that a rotor turns with, and its inertia."""
-        found = ((node.speeds.start, node.armature) for node in self.nodes)
-        return [(at, armature) for at, armature in found if not armature.is_zero()]
-
-    def index(self, body: str) -> int:
-        """Index of a body's node; −1 for the world."""
-        return self._indices[body]
-
 
 def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
     """The tree of a checked model at the coordinates q; `reader` knows the parameters."""
@@ -212,30 +199,56 @@ def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
     index = {WORLD: -1}
     at_q = at_v = 0
     for joint in spanning.tree:
-        k_q, k_v = len(joint.type.coordinates), len(joint.type.speeds)
-        parent = nodes[index[joint.parent]] if index[joint.parent] >= 0 else None
-        nodes.append(
-            _node(
-                body=bodies[joint.child],
-                joint=joint,
-                parent=parent,
-                parent_index=index[joint.parent],
-                coordinates=slice(at_q, at_q + k_q),
-                speeds=slice(at_v, at_v + k_v),
-                q=q[at_q : at_q + k_q, :],
-                reader=reader,
-                spins_freely=num_joints[joint.child] == 1
-                and _spins_freely(bodies[joint.child], joint),
-            )
+        body, parent = bodies[joint.child], index[joint.parent]
+        is_rotor = num_joints[body.name] == 1 and _spins_freely(body, joint)
+        coordinates = slice(at_q, at_q + len(joint.type.coordinates))
+        speeds = slice(at_v, at_v + len(joint.type.speeds))
+        R_PF, p_PF = frame_pose(joint.parent_frame, reader)
+        R_BM, p_BM = frame_pose(joint.child_frame, reader)
+        R_FM, p_FM = joint.type.pose(q[coordinates, :], reader)
+        H_M = joint.type.motion(reader)
+        if is_rotor:
+            # D stays with F: the motion is along the axis, which F and M share
+            R_PD, R_DB, p_PB, H = R_PF, R_FM, p_PF, H_M
+        else:
+            R_DB = EYE3
+            R_PD, p_PB, H = _placed(R_PF, p_PF, R_FM, p_FM, R_BM, p_BM, H_M)
+        R_WD, p_WB = R_PD, p_PB
+        if parent >= 0:
+            R_WD, p_WB = _in_world(nodes[parent].R_WD, nodes[parent].p_WB, R_PD, p_PB)
+        node = Node(
+            body=body,
+            joint=joint,
+            parent=parent,
+            coordinates=coordinates,
+            speeds=speeds,
+            R_PD=R_PD,
+            p_PB=p_PB,
+            R_DB=R_DB,
+            R_WD=R_WD,
+            p_WB=p_WB,
+            H=H,
+            mass=reader.scalar(body.mass),
+            center_D=reader.vector(body.center_of_mass),
+            inertia_D=_inertia_matrix(reader.vector(body.inertia_entries())),
+            is_rotor=is_rotor,
+            armature=reader.scalar(joint.armature),
         )
-        index[joint.child] = len(nodes) - 1
-        at_q, at_v = at_q + k_q, at_v + k_v
+        index[body.name] = len(nodes)
+        nodes.append(node)
+        at_q, at_v = coordinates.stop, speeds.stop
     places = []
     for contact in model.contacts:
         if count := len(contact.parameters()):
             places.append((contact.name, slice(at_q, at_q + count), slice(at_v, at_v + count)))
             at_q, at_v = at_q + count, at_v + count
-    return Tree(nodes=tuple(nodes), loops=spanning.loops, places=tuple(places))
+    return Tree(
+        nodes=tuple(nodes),
+        loops=spanning.loops,
+        index=index,
+        armatures=tuple((n.speeds.start, n.armature) for n in nodes if not n.armature.is_zero()),
+        places=tuple(places),
+    )
 
 
 def frame_pose(placement: Placement, reader: Reader) -> tuple[ca.SX, ca.SX]:
@@ -359,51 +372,6 @@ def _passed_wrench(
     return ca.mtimes(H.T, ca.vertcat(n, f)), moment, f_P + there
 
 
-def _node(
-    *,
-    body: Body,
-    joint: Joint,
-    parent: Node | None,
-    parent_index: int,
-    coordinates: slice,
-    speeds: slice,
-    q: ca.SX,
-    reader: Reader,
-    spins_freely: bool,
-) -> Node:
-    R_PF, p_PF = frame_pose(joint.parent_frame, reader)
-    R_BM, p_BM = frame_pose(joint.child_frame, reader)
-    R_FM, p_FM = joint.type.pose(q, reader)
-    H_M = joint.type.motion(reader)
-    if spins_freely:
-        # D stays with F: the motion is along the axis, which F and M share
-        R_PD, R_DB, p_PB, H = R_PF, R_FM, p_PF, H_M
-    else:
-        R_DB = EYE3
-        R_PD, p_PB, H = _placed(R_PF, p_PF, R_FM, p_FM, R_BM, p_BM, H_M)
-    R_WD, p_WB = R_PD, p_PB
-    if parent is not None:
-        R_WD, p_WB = _in_world(parent.R_WD, parent.p_WB, R_PD, p_PB)
-    return Node(
-        body=body,
-        joint=joint,
-        parent=parent_index,
-        coordinates=coordinates,
-        speeds=speeds,
-        R_PD=R_PD,
-        p_PB=p_PB,
-        R_DB=R_DB,
-        R_WD=R_WD,
-        p_WB=p_WB,
-        H=H,
-        mass=reader.scalar(body.mass),
-        center_D=reader.vector(body.center_of_mass),
-        inertia_D=_inertia_matrix(reader.vector(body.inertia_entries()))[0],
-        is_rotor=spins_freely,
-        armature=reader.scalar(joint.armature),
-    )
-
-
 @inlined
 def _placed(
     R_PF: ca.SX, p_PF: ca.SX, R_FM: ca.SX, p_FM: ca.SX, R_BM: ca.SX, p_BM: ca.SX, H_M: ca.SX
@@ -424,10 +392,10 @@ def _in_world(R_WP: ca.SX, p_WP: ca.SX, R_PD: ca.SX, p_PB: ca.SX) -> tuple[ca.SX
 
 
 @inlined
-def _inertia_matrix(entries: ca.SX) -> tuple[ca.SX]:
+def _inertia_matrix(entries: ca.SX) -> ca.SX:
     xx, yy, zz, xy, xz, yz = ca.vertsplit(entries)
     rows = (ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
-    return (ca.vertcat(*rows),)
+    return ca.vertcat(*rows)
 
 
 def _spins_freely(body: Body, joint: Joint) -> bool:

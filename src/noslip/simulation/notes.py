@@ -108,7 +108,7 @@ def _poses(system: System, contact: AbstractContact) -> ca.Function:
         kin = system.kinematics
         symbols, tree = kin.symbols, kin.tree
         reader = parameter_reader(system.model, symbols.params)
-        node = tree.nodes[tree.index(contact.body)]
+        node = tree.nodes[tree.index[contact.body]]
         center = node.p_WB + ca.mtimes(node.R_WB, reader.vector(middle))
         R, p = plane_pose(contact.plane, tree, reader)
         trace = next(c for c in kin.contacts if c.contact.name == contact.name)

@@ -72,7 +72,7 @@ def numbers_of(target, rng, rows=1):
 
 
 def branches(f, given, left):
-    s, k = f.variables(), lane(f)
+    s, k = f.s, lane(f)
     s.x, s.y = given[k], f.real(1.0)
     with f.when(s.x > 0.0):
         s.y = s.x * 2.0
@@ -89,7 +89,7 @@ def test_assignments_in_a_branch_change_its_lanes_alone(target, rng):
 
 
 def collatz(f, given, left):
-    s, k = f.variables(), lane(f)
+    s, k = f.s, lane(f)
     s.n, s.steps = given[k], f.real(0.0)
     with f.repeat() as loop:
         loop.leave(s.n <= 1.0)
@@ -115,7 +115,7 @@ def test_lanes_leave_a_loop_one_by_one(target):
 
 def arrays(f, given, left):
     """Squares of six numbers of each lane; negated where the first is below zero."""
-    s, k, x = f.variables(), lane(f), f.array(6)
+    s, k, x = f.s, lane(f), f.array(6)
     kept, scratch = f.array(1), f.array(1, is_scratch=True)
     for i in range(6):
         x[i] = given[k + i * f.lanes]
@@ -150,7 +150,7 @@ def test_arrays_are_blended_in_a_branch_and_scratch_serves_its_lanes(target, rng
 
 def tables(f, given, left):
     """Entries chosen by each lane, and a sum over a loop of known length with cases in it."""
-    s, k = f.variables(), lane(f)
+    s, k = f.s, lane(f)
     s.sum = f.real(0.0)
     for j in f.count(0, 5):
         for case in f.choose(j, [1, 3]):
@@ -186,7 +186,7 @@ def test_rows_cover_every_number_once(target, n):
 
 def test_a_variable_is_not_read_outside_of_the_branch_that_made_it(target):
     f = Flow(target)
-    s = f.variables()
+    s = f.s
     with f.when(f.truth(True)):
         s.inside = f.real(1.0)
         assert s.inside.kind == REAL

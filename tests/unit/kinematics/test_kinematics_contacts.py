@@ -30,7 +30,7 @@ def geometry(model):
     """Rows of (R, p, contact point, longitudinal, lateral, normal, height) at configurations."""
     kin = trace(model)
     (contact,) = kin.contacts
-    node = kin.tree.nodes[kin.tree.index(model.contacts[0].body)]
+    node = kin.tree.nodes[kin.tree.index[model.contacts[0].body]]
     outputs = [node.R_WB, node.p_WB, contact.point, *contact.directions.values(), contact.height]
     f = ca.Function("f", [kin.symbols.q, kin.symbols.params], outputs)
     for _, q in kin.probe.configurations():

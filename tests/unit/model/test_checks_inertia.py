@@ -115,7 +115,7 @@ def test_axes_of_turning_and_the_jacobian(model):
     turns = {"world": []}
     for joint in topology(model).tree:
         turns[joint.child] = _turns(joint, turns[joint.parent], {})
-        k = kin.tree.index(joint.child)
+        k = kin.tree.index[joint.child]
         columns = [c for c in J[6 * k + 3 : 6 * k + 6].T if np.linalg.norm(c) > 1e-12]
         found = [axis for _, axis in turns[joint.child]]
         assert np.shape(found) == np.shape(columns)

@@ -40,6 +40,7 @@ from noslip.engines import (
     AbstractDevice,
     DeviceKernel,
     DeviceMemory,
+    ElementType,
     NativeFunction,
     Program,
     SharedFunctions,
@@ -480,7 +481,8 @@ def _shape(plan: LanePlan, results: LaneResults, code: DeviceCode) -> Shape:
     varying = tuple(np.flatnonzero(differs).tolist())
     is_plain = not shape.num_events and not shape.has_samples
     target = Target.thread(on_stack=is_plain and shape.ny <= MOST_IN_REGISTERS)
-    target = dataclasses.replace(target, is_single=code.is_single)
+    if code.is_single:
+        target = dataclasses.replace(target, number=ElementType.SINGLE)
     return dataclasses.replace(shape, target=target, varying=varying)
 
 
@@ -494,7 +496,7 @@ class _Kernel(NamedTuple):
     def values(self, plan: LanePlan, shape: Shape) -> bytes:
         """Shared parameters and what was hoisted of them, in the precision of the kernel."""
         row = plan.parameters[plan.queue[0] if len(plan.parameters) > 1 else 0]
-        kind = np.float32 if shape.target.is_single else np.float64
+        kind = np.float32 if shape.target.number == ElementType.SINGLE else np.float64
         return self.functions.values(row).astype(kind).tobytes()
 
 
@@ -503,7 +505,7 @@ def _kernel(shape: Shape, programs: tuple[tuple[str, Program], ...]) -> _Kernel:
     """The kernel of a shape and its programs."""
     count = shape.num_parameters - shape.num_angles
     constant = [k for k in range(count) if k not in shape.varying]
-    first = len(PLACES) * (2 if shape.target.is_single else 1)
+    first = len(PLACES) * (2 if shape.target.number == ElementType.SINGLE else 1)
     functions = SharedFunctions.printed(
         dict(programs), constant, first, shape.num_parameters, shape.target.number
     )

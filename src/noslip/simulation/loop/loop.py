@@ -131,7 +131,7 @@ UNEVEN = 2.0
 def enter_node(w: LoopWriter, k: Value) -> None:
     """Select node k: w.y, w.end and w.K refer to it from here on."""
     place = (k & (NUM_NODES - 1)) * w.node_size
-    w.node[0] = w.f.offset(w.nodes.place, place)
+    w.node[0] = w.f.offset(w.nodes.at(0), place)
 
 
 def make_node(w: LoopWriter, k: Value, t: Value) -> None:
@@ -148,19 +148,19 @@ def spoil(w: LoopWriter) -> None:
 
 def time_of(w: LoopWriter, k: Value) -> Value:
     """Time of node k."""
-    return Given(w.f, w.nodes.place)[(k & (NUM_NODES - 1)) * w.node_size]
+    return Given(w.f, w.nodes.at(0))[(k & (NUM_NODES - 1)) * w.node_size]
 
 
 # the polynomial
 def _stencil(w: LoopWriter, row: int, count: int = NUM_NODES) -> list[Value]:
     """Numbers of the stencil: node positions, c, ℓ', weights of values and of slopes."""
-    table = Given(w.f, w.f.offset(w.stencil.place, NUM_NODES * row))
+    table = Given(w.f, w.f.offset(w.stencil.at(0), NUM_NODES * row))
     return [table[j] for j in range(count)]
 
 
 def _store(w: LoopWriter, row: int, values: list[Value]) -> None:
     """Numbers of the stencil; in the last row the share of the defect that corrects."""
-    table = Given(w.f, w.f.offset(w.stencil.place, NUM_NODES * row))
+    table = Given(w.f, w.f.offset(w.stencil.at(0), NUM_NODES * row))
     for j, value in enumerate(values):
         table[j] = value
 
@@ -172,8 +172,8 @@ def _add_nodes(w: LoopWriter, h: Value, a: list[Value], b: list[Value], out: Buf
     """
     f, n = w.f, w.shape.ny
     slopes = [h * weight for weight in b]
-    values = [Buffer(f, f.offset(w.nodes.place, j * w.node_size + 2)) for j in range(NUM_NODES)]
-    rates = [Buffer(f, f.offset(v.place, 2 * n)) for v in values]
+    values = [Buffer(f, f.offset(w.nodes.at(0), j * w.node_size + 2)) for j in range(NUM_NODES)]
+    rates = [Buffer(f, f.offset(v.at(0), 2 * n)) for v in values]
     for i in f.rows(n):
         total, here = out[i], w.y[i]
         for j in range(NUM_NODES):
@@ -236,7 +236,7 @@ def polynomial_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: 
     at, steepest, largest = rules.check_point(x, f.where)
     _store(w, 5, [1.0 / steepest])
     following_node = ((k + 1) & (NUM_NODES - 1)) * w.node_size + 2
-    following = Buffer(f, f.offset(w.nodes.place, following_node))
+    following = Buffer(f, f.offset(w.nodes.at(0), following_node))
     is_last = k + NUM_NODES // 2 > s.steps + 1
     share = largest * f.where(is_last, BESIDE_SHARE, f.real(LEFT_SHARE))
     before, after = (time_of(w, k - 1) - t) / h, (time_of(w, k + 2) - t) / h
@@ -591,7 +591,7 @@ def _evaluate_anew(w: LoopWriter) -> None:
     w.copy(w.K(1), w.K(0), shape.ny)
     with f.when(s.is_first):
         take_sides(w, health)
-    s.is_stale, s.is_finite = f.truth(False), w.all_finite(w.K(0), shape.ny)
+    s.is_stale, s.is_finite = f.truth(False), w.f.all_finite(w.K(0), shape.ny)
     s.unhealthy = first_unhealthy(w, health)
     if shape.method != RK4:
         with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
@@ -862,7 +862,7 @@ class LoopCode(NamedTuple):
 def loop_code(shape: Shape) -> LoopCode:
     """The loop of a shape: loaded, or printed and compiled where that was never done before."""
     name = f"loop {shape} {sources_digest()}"
-    engine = stored_machine_code(lambda: print_loop(shape), name=name)
+    engine = stored_machine_code(functools.partial(print_loop, shape), name=name)
     address = engine.get_function_address("integrate")
     return LoopCode(_CALL(address), LoopWriter(shape).f.work_size, engine)
 

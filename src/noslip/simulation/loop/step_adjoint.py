@@ -236,7 +236,7 @@ def _pull(b: _AdjointWriter, function: str, t: Value, state: Buffer, weights: Bu
     find_inputs(w, t, state)
     w.time[0] = t
     places = [w.time, b.point, w.base, w.parameters("rates"), b.pulled]
-    w.f.invoke(b.given[function].name, [array.place for array in places])
+    w.f.invoke(b.given[function].name, [array.at(0) for array in places])
     _note(b, t)
 
 

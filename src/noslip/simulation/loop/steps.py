@@ -163,7 +163,7 @@ def _correct(w: LoopWriter, t: Value, x: Buffer) -> Value:
     """One step of Newton's method; the next fixed step corrects what it leaves."""
     f, nx = w.f, w.shape.nx
     w.call("project", t, x, w.inputs, w.newton)
-    is_well = (w.newton[nx] <= ASTRAY) & w.all_finite(w.newton, nx)
+    is_well = (w.newton[nx] <= ASTRAY) & w.f.all_finite(w.newton, nx)
     w.copy(w.newton, x, nx)
     return f.where(is_well, f.whole(1), -PROJECTION_FAILED)
 
@@ -181,10 +181,10 @@ def newton(w: LoopWriter, t: Value, x: Buffer) -> Value:
         residual, before = w.newton[nx], s.residual
         # Newton's method squares a small residual; one that no longer halves is the rounding of
         # large coordinates, such as the angle of a wheel after many turns
-        share = SINGLE_ROUNDING if f.target.is_single else ROUNDING
+        share = SINGLE_ROUNDING if (f.target.number == ElementType.SINGLE) else ROUNDING
         is_rounding = (before < 2.0 * residual) & (2.0 * residual <= share * s.largest)
         loop.leave((residual <= limit) | ((s.corrections > 2) & is_rounding))
-        is_well = w.all_finite(w.newton, nx)
+        is_well = w.f.all_finite(w.newton, nx)
         s.corrections = f.where(is_well, s.corrections, -NON_FINITE)
         loop.leave(~is_well)
         w.copy(w.newton, x, nx)
@@ -300,7 +300,7 @@ def _combine(w: LoopWriter, stage: Value, h: Value) -> None:
         for i in f.rows(n):
             total[i] = f.fma(row[i], weight, total[i])
         s.term = s.term + 1
-    part = f.as_kind(h, number)
+    part = f.of(h, number)
     for i in f.rows(n):
         w.stage[i] = f.fma(part, total[i], w.y[i])
 
@@ -413,7 +413,7 @@ def close_step(w: LoopWriter, is_dense: Value) -> None:
     Dense output takes the rates of the step itself, at its end before a projection.
     """
     f, s, shape, n = w.f, w.s, w.shape, w.shape.ny
-    with f.when(w.all_finite(w.end, n)):
+    with f.when(w.f.all_finite(w.end, n)):
         s.verdict = f.whole(ACCEPTED)
         w.copy(w.end, w.next, n)
         if not shape.has_projection:
@@ -454,7 +454,7 @@ def try_fused_step(w: LoopWriter) -> None:
         with f.when(s.is_end):
             _measure_error(w, s.is_near)
             s.now = s.last
-            with f.when((s.error <= 1.0) & w.all_finite(w.end, n)):
+            with f.when((s.error <= 1.0) & w.f.all_finite(w.end, n)):
                 s.verdict = f.whole(ACCEPTED)
                 w.copy(w.end, w.next, n)
                 if shape.has_projection:
@@ -469,7 +469,7 @@ def try_fused_step(w: LoopWriter) -> None:
         w.copy(health, w.health, shape.num_health)
         s.is_near = s.is_near & (s.is_end | is_healthy(w, health, STAGE_FLOOR))
     with f.when(s.verdict.equals(ACCEPTED)):
-        s.verdict = f.where(w.all_finite(w.K(END_ROW), n), s.verdict, RETRY)
+        s.verdict = f.where(w.f.all_finite(w.K(END_ROW), n), s.verdict, RETRY)
         with f.when(s.verdict.equals(ACCEPTED)):
             _check_health(w)
 
@@ -485,7 +485,7 @@ def take_fused_step(w: LoopWriter) -> None:
     """
     f, s, shape, n = w.f, w.s, w.shape, w.shape.ny
     number, k = f.target.number, w.K(0)
-    s.verdict, s.whole = f.whole(ACCEPTED), f.as_kind(s.h_try, number)
+    s.verdict, s.whole = f.whole(ACCEPTED), f.of(s.h_try, number)
     s.half, s.sixth = s.whole * 0.5, s.whole * (1.0 / 6.0)
     s.was_stale, s.unhealthy_here, s.from_here = s.is_stale, f.whole(-1), begin_of_step(w)
     for i in f.rows(n):
@@ -501,7 +501,7 @@ def take_fused_step(w: LoopWriter) -> None:
         if shape.has_projection:
             with f.when(is_last):
                 find_inputs(w, s.last, w.next)
-                with f.when(w.all_finite(w.next, n)):
+                with f.when(w.f.all_finite(w.next, n)):
                     s.moved = project(w, s.last, w.next)
                     s.verdict = f.where(s.moved < 0, f.whole(0) - s.moved, s.verdict)
         with w.hot():
@@ -515,7 +515,7 @@ def take_fused_step(w: LoopWriter) -> None:
         for i in f.rows(n):
             k[i] = w.stage[i]
             w.end[i] = f.fma(weight, w.stage[i], w.end[i])
-    is_well = w.all_finite(w.next, n) & w.all_finite(k, n)
+    is_well = w.f.all_finite(w.next, n) & w.f.all_finite(k, n)
     s.verdict = f.where(is_well, s.verdict, RETRY)
     is_singular = s.unhealthy_here >= 0
     s.which = f.where(is_singular, s.unhealthy_here, s.which)
@@ -530,7 +530,7 @@ def _find_rates(w: LoopWriter, row: int) -> None:
     health = evaluate(w, s.last, w.next, w.K(row))
     if health is not w.health:
         w.copy(health, w.health, w.shape.num_health)
-    s.verdict = f.where(w.all_finite(w.K(row), w.shape.ny), s.verdict, RETRY)
+    s.verdict = f.where(w.f.all_finite(w.K(row), w.shape.ny), s.verdict, RETRY)
 
 
 def _check_health(w: LoopWriter) -> None:
@@ -644,7 +644,7 @@ def dense_terms(w: LoopWriter, h: Value) -> Value:
             terms += [h * weighted(w, row, i) for row in D]
         for r, term in enumerate(terms):
             w.F.part(r * n)[i] = term
-    return w.all_finite(w.F, NUM_TERMS[w.shape.method] * n)
+    return w.f.all_finite(w.F, NUM_TERMS[w.shape.method] * n)
 
 
 @once()
@@ -819,7 +819,7 @@ def find_state(w: LoopWriter, t: Value, h: Value, theta: Value, time: Value) -> 
     """State at θ of a step, which is at a time, into w.point; s.verdict where that fails."""
     f, s = w.f, w.s
     state_within(w, t, h, theta)
-    s.is_state = w.all_finite(w.point, w.shape.ny)
+    s.is_state = w.f.all_finite(w.point, w.shape.ny)
     s.verdict = f.where(s.is_state, s.verdict, NON_FINITE)
     with f.when(s.is_state):
         corrections = settle(w, time, w.point.blended())

@@ -242,7 +242,7 @@ class _CallArrays:
         shared = self._w.parameters(name) if self._w.shape.is_period else self.parameters
         places += [shared, self._out if sizes[2] else out]
         called = f"@{name}{self._w.suffix}"
-        self._f.invoke(called, [array.place for array in places], "noinline")
+        self._f.invoke(called, [array.at(0) for array in places], "noinline")
         for k in range(sizes[2]):
             out[k] = self._out[k]
 
@@ -283,7 +283,9 @@ class LoopWriter:
         self.is_subroutine = subroutines is not None
         self._returned: dict[str, Value] = {}
         f = self.f = Flow(shape.target)
-        self.s = f.variables()
+        #: Arguments of every subroutine: the record, which a thread finds itself, and the work.
+        self._memory = ["ptr %work"] if shape.target.is_thread else ["ptr %setup", "ptr %work"]
+        self.s = f.s
         self.s.declare(ElementType.REAL, *_REALS, *_PENDING)
         self.s.declare(ElementType.WHOLE, *_WHOLES)
         self.s.declare(ElementType.TRUTH, *_TRUTHS)
@@ -322,7 +324,7 @@ class LoopWriter:
         self.bounds = f.array(4 * enclosed, is_scratch=True)
         self.segments = f.array(shape.num_tables, ElementType.WHOLE)
         self.values = f.array(shape.num_columns, is_scratch=True)
-        self._own_parameters = f.array(shape.num_parameters)
+        self.own_parameters = f.array(shape.num_parameters)
         self._own_base = f.array(shape.num_base)
         self._own_inputs = f.array(shape.num_inputs + shape.nz, is_scratch=True)
         #: Whether a thread's functions are written out where they are called, and may be at all;
@@ -421,15 +423,10 @@ class LoopWriter:
         if self.shape.is_period and self.f.target.is_thread:
             return Buffer(self.f, Value(self.f, "%p", ElementType.PLACE, 1))
         if self.shape.is_batch and not self.shape.is_period:
-            return self._own_parameters
+            return self.own_parameters
         words = {"generator": "generator_parameters", "update": "generator_parameters"}
         words |= {"events": "event_parameters", "enclosures": "event_parameters"}
         return Buffer(self.f, self.number(words.get(name, "parameters")))
-
-    @property
-    def own_parameters(self) -> Buffer:
-        """Buffer of a lane's own parameters."""
-        return self._own_parameters
 
     def call(self, name: str, t: Value, x: Buffer, u: Buffer, out: Buffer) -> None:
         """Call a function of the system: f(t, x, u, p) into out."""
@@ -438,7 +435,7 @@ class LoopWriter:
             self._passed.call(name, t, x, u, out)
             return
         self.time[0] = t
-        places = [array.place for array in (self.time, x, u, self.parameters(name), out)]
+        places = [array.at(0) for array in (self.time, x, u, self.parameters(name), out)]
         if target.is_thread:
             how = "alwaysinline" if target.on_stack else "noinline"
             self.f.invoke(f"@{name}{self.suffix}", places, how)
@@ -454,7 +451,7 @@ class LoopWriter:
 
     def set_parameter(self, k: int, value: Value) -> None:
         """Set a parameter of a lane."""
-        self._own_parameters[k] = value
+        self.own_parameters[k] = value
         if self.f.target.on_stack:
             self._passed.parameters[k] = value
 
@@ -462,10 +459,6 @@ class LoopWriter:
         """Copy numbers of each lane."""
         for i in self.f.rows(count):
             target[i] = source[i]
-
-    def all_finite(self, x: Buffer, count: int) -> Value:
-        """Whether the first `count` numbers are finite."""
-        return self.f.all_finite(x, count, self.s)
 
     # subroutines
     def subroutine(
@@ -483,26 +476,17 @@ class LoopWriter:
         if name not in self.subroutines:
             self.subroutines[name] = ""  # one that it calls may call others
             self.subroutines[name] = self._written(name, body, arguments)
-        given = [a.place if isinstance(a, Buffer) else a for a in arguments]
+        # its node, the lanes that are in this branch, its own
+        given = [self.node[0]] if self.shape.is_multistep else []
+        if f.lanes > 1:
+            given.append(f.mask if f.mask is not None else f.truth(True))
+        given += [a.at(0) if isinstance(a, Buffer) else a for a in arguments]
         returned = self._returned[name]
-        listed = ", ".join([*self._memory, *(v.typed for v in self._context(given))])
+        listed = ", ".join([*self._memory, *(v.typed for v in given)])
         call = f"call {returned.type} @{name}({listed})"
         if evaluations:
             self.s.evaluations = self.s.evaluations + evaluations
         return f.emit(call, returned.kind, returned.width)
-
-    @property
-    def _memory(self) -> list[str]:
-        """Arguments of every subroutine: the record, which a thread finds itself, and the work."""
-        return ["ptr %work"] if self.f.target.is_thread else ["ptr %setup", "ptr %work"]
-
-    def _context(self, given: list[Value]) -> list[Value]:
-        """Arguments of a subroutine: its node, the lanes that are in this branch, its own."""
-        f = self.f
-        context = [self.node[0]] if self.shape.is_multistep else []
-        if f.lanes > 1:
-            context.append(f.mask if f.mask is not None else f.truth(True))
-        return context + given
 
     def _written(
         self, name: str, body: Callable[..., Value | None], arguments: Sequence[Value | Buffer]
@@ -519,7 +503,7 @@ class LoopWriter:
             context.append(f.mask.typed)
         given: list[Value | Buffer] = []
         for k, argument in enumerate(arguments):
-            value = argument.place if isinstance(argument, Buffer) else argument
+            value = argument.at(0) if isinstance(argument, Buffer) else argument
             own = Value(f, f"%a{k}", value.kind, value.width)
             context.append(own.typed)
             if isinstance(argument, Buffer):
@@ -547,7 +531,7 @@ class LoopWriter:
                 if array.kind == ElementType.TRUTH:
                     value = f.to_whole(value)
                 elif array.kind != ElementType.WHOLE:
-                    value = f.bits(f.as_kind(value, ElementType.REAL))
+                    value = f.bits(f.of(value, ElementType.REAL))
                 kept[k] = value
 
     def restore(self) -> None:
