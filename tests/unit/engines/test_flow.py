@@ -64,7 +64,7 @@ def lane(f):
     """The number of each lane."""
     counter = f.array(1, WHOLE)
     counter[0] = f.whole(0)
-    return f.take(counter.place)
+    return f.take(counter.at(0))
 
 
 def numbers_of(target, rng, rows=1):

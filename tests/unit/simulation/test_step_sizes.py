@@ -45,7 +45,7 @@ def in_lanes(lanes):
     given, left = Given(f, Value(f, "%setup", PLACE, 1)), Given(f, Value(f, "%left", PLACE, 1))
     counter = f.array(1, WHOLE)
     counter[0] = f.whole(0)
-    k = f.take(counter.place)
+    k = f.take(counter.at(0))
     s.h_try, error, may_grow, s.density, s.mean = (given[k + i * lanes] for i in range(5))
     left[k] = loop_next_step(w, error, may_grow > 0.0)
     left[k + lanes], left[k + 2 * lanes] = s.density, s.mean
