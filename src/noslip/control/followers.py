@@ -40,7 +40,7 @@ from noslip.control.path_motion import (
     rates_of,
 )
 from noslip.control.timing_laws import AbstractTiming, timing_law
-from noslip.engines import System
+from noslip.engines import System, once_a_system
 from noslip.engines import compile as compile_system
 from noslip.expressions import CONSTANTS, ExpressionError, Scalar, names_of, parse
 from noslip.formulations import derive
@@ -604,6 +604,7 @@ def check_actuators(system: System, inputs: tuple[str, ...] = ()) -> None:
         )
 
 
+@once_a_system
 def slip_free(system: System, values: Array) -> System | None:
     """The vehicle on wheels that do not slip, if only its tires keep it on a path; else None.
 
@@ -619,27 +620,23 @@ def slip_free(system: System, values: Array) -> System | None:
     wheels = [contact for contact in stands_for.values() if contact is not None]
     if not wheels or not (undriven_speeds(system) or can_slide(system, values)):
         return None
-
-    def make() -> System:
-        taken = {contact.name for contact in model.contacts}
-        named = [
-            replace(wheel, name=f"{wheel.name}.rolling")  # type: ignore[type-var]
-            if wheel.name in taken
-            else wheel
-            for wheel in wheels
-        ]
-        forces = tuple(force for force in model.forces if stands_for[force.name] is None)
-        other = replace(
-            model,
-            name=f"{model.name} without slip",
-            contacts=(*model.contacts, *named),
-            forces=forces,
-            independent_speeds=(),
-            scenario=None,
-        )
-        return compile_system(derive(ModelBuilder.from_model(other).build()))
-
-    return system.cached(("without slip",), make)
+    taken = {contact.name for contact in model.contacts}
+    named = [
+        replace(wheel, name=f"{wheel.name}.rolling")  # type: ignore[type-var]
+        if wheel.name in taken
+        else wheel
+        for wheel in wheels
+    ]
+    forces = tuple(force for force in model.forces if stands_for[force.name] is None)
+    other = replace(
+        model,
+        name=f"{model.name} without slip",
+        contacts=(*model.contacts, *named),
+        forces=forces,
+        independent_speeds=(),
+        scenario=None,
+    )
+    return compile_system(derive(ModelBuilder.from_model(other).build()))
 
 
 def smooth_enough(

@@ -60,6 +60,7 @@ import abc
 import dataclasses
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -322,7 +323,7 @@ def reference_program(
     key = (program_key(motion, inputs), is_driven)
     traced = system.cached(
         ("traced reference", key),
-        lambda: trace_reference(system, motion, inputs, is_driven=is_driven),
+        partial(trace_reference, system, motion, inputs, is_driven=is_driven),
     )
     if motion.key is not None:
         numbers = dataclasses.replace(traced.motion, parameter_values=motion.parameter_values)
@@ -404,9 +405,7 @@ def trace_reference(
     kin, eq = system.kinematics, system.equations
     symbols = kin.symbols
     trace = motion.trace(system)
-    _check(system, trace, inputs)
-    if is_driven:
-        _check_inputs(system, inputs)
+    _check(system, trace, inputs, is_driven)
     q_ref = ca.SX.sym("q_ref", kin.num_coordinates)
     parts = ca.vertsplit(q_ref)
     for k, at in enumerate(trace.at):
@@ -559,7 +558,8 @@ def solve_inputs(B: ca.SX, needed: ca.SX) -> ca.SX:
     return ca.mtimes(B.T, symmetric_solve(ca.mtimes(B, B.T), needed)[0])
 
 
-def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
+def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...], is_driven: bool) -> None:
+    """Refuse a motion that leaves freedom, and if inputs are to drive it, those that cannot."""
     kin, model = system.kinematics, system.model
     where = f"motion of model '{model.name}'"
     known = [i.name for i in model.inputs]
@@ -573,11 +573,9 @@ def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
             where,
             f"prescribe at least {dof} coordinates",
         )
-
-
-def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
-    model, dof = system.model, system.kinematics.num_independent_speeds
-    states, where = system.kinematics.force_states, f"motion of model '{model.name}'"
+    states, num = kin.force_states, len(inputs or model.inputs)
+    if not is_driven:
+        return
     if system.costates:
         raise SimulationError(
             "vakonomic equations have costates, so that the inputs for a motion depend on their "
@@ -592,7 +590,6 @@ def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
             where,
             "leave out the relaxation length for the motion, and simulate with it; or give inputs",
         )
-    num = len(inputs or model.inputs)
     if num < dof:
         raise SimulationError(
             f"the model has {counted(num, 'force input')} for {counted(dof, 'degree')} of freedom, "

@@ -4,6 +4,7 @@ from .system import (
     BasisCover as BasisCover,
     System as System,
     compile as compile,
+    once_a_system as once_a_system,
     require_system as require_system,
     trace_condition as trace_condition,
 )

@@ -39,12 +39,13 @@ until every sampled configuration is well within one of them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -372,6 +373,20 @@ def _weights(kin: Kinematics) -> ca.DM:
 
 Array = NDArray[np.float64]
 Made = TypeVar("Made")
+Asked = ParamSpec("Asked")
+
+
+def once_a_system(
+    find: Callable[Concatenate[System, Asked], Made],
+) -> Callable[Concatenate[System, Asked], Made]:
+    """A function of a system, and of what can be a key, whose value is cached with the system."""
+
+    @functools.wraps(find)
+    def cached(system: System, *given: Asked.args, **named: Asked.kwargs) -> Made:
+        key = find, given, tuple(named.items())
+        return system.cached(key, functools.partial(find, system, *given, **named))
+
+    return cached
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -468,6 +468,7 @@ class TracedMechanism:
     contacts: tuple[ContactTrace, ...]
     rows: tuple[RowTrace, ...]
     speeds: tuple[Quantity, ...]  #: (nv,) tree speeds
+    index: Mapping[str, int]  #: places of the tree speeds by name
     probe: Probe  #: the rows in numbers
     samples: list[tuple[float, Array]]  #: generic times and configurations
     released: tuple[str, ...] = ()  #: rows of contacts that do not hold

@@ -37,7 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.base import Array, SimulationError
-from noslip.engines import NativeFunction, Program, System, compile_native, trace_program
+from noslip.engines import (
+    NativeFunction,
+    Program,
+    System,
+    compile_native,
+    once_a_system,
+    trace_program,
+)
 from noslip.expressions import Expression, Measure, Name, Number, fold, names_in, parse
 from noslip.model import Joint, NumberReader, topology
 from noslip.simulation.expressions import (
@@ -47,7 +54,7 @@ from noslip.simulation.expressions import (
     Interval,
     enclose,
     jumping_angles,
-    load_name,
+    load_names,
     named_values,
     number,
     read_expression,
@@ -89,21 +96,16 @@ def switch_texts(
     return system.cached(key, lambda: _switch_texts(system, named, BENDS)) | force_texts(system)
 
 
+@once_a_system
 def force_texts(system: System) -> dict[str, str]:
     """Switching functions of forces whose expressions jump, as `switch_texts` gives them."""
-
-    def make() -> dict[str, str]:
-        written = {
-            f"force {force.name}": [text for text in _texts(force) if _JUMP.search(text)]
-            for force in system.model.forces
-        }
-        if any(_JUMP.search(d.expression) for d in system.model.definitions):
-            written = {f"force {force.name}": _texts(force) for force in system.model.forces}
-        return _switch_texts(
-            system, {where: texts for where, texts in written.items() if texts}, JUMPS
-        )
-
-    return system.cached(("force switches",), make)
+    written = {
+        f"force {force.name}": [text for text in _texts(force) if _JUMP.search(text)]
+        for force in system.model.forces
+    }
+    if any(_JUMP.search(d.expression) for d in system.model.definitions):
+        written = {f"force {force.name}": _texts(force) for force in system.model.forces}
+    return _switch_texts(system, {where: texts for where, texts in written.items() if texts}, JUMPS)
 
 
 def _texts(force: Any) -> list[str]:
@@ -258,6 +260,7 @@ class OwnEvents(NamedTuple):
     is_curved: bool  #: whether a wheel may touch its ground at a second point
 
 
+@once_a_system
 def own_events(system: System) -> OwnEvents:
     """What ends or divides every run of a system, found once.
 
@@ -265,29 +268,25 @@ def own_events(system: System) -> OwnEvents:
     ------
     SimulationError : a run is to end where a contact lifts whose normal force is not known.
     """
-
-    def find() -> OwnEvents:
-        lifts, limits, borders = dict[str, str](), dict[str, str](), dict[str, str]()
-        for contact in system.model.contacts:
-            load = load_name(system, contact.name) if contact.ends_at_lift else ""
-            if load:
-                lifts[f"{contact.name} lifts off"] = load
-            elif contact.asks_to_end:
-                raise _unknown_lift(system, contact.name)
-            names = {place.name for place in contact.parameters()}
-            for name, first, step in contact.form.cells():
-                if name in names:
-                    text = f"sin(pi*({contact.name}.{name} - ({first!r}))/{step!r})"
-                    borders[f"switch {BORDER} {contact.name}.{name}"] = text
-        limited = tuple(j for j in topology(system.model).tree if j.limits is not None)
-        for joint in limited:
-            low, high = (f"({x})" if isinstance(x, str) else repr(x) for x in joint.limits or ())
-            (name,) = joint.coordinate_names()
-            limits[f"{joint.name} reaches its limit"] = f"({name} - {low})*({high} - {name})"
-        curved = any(c.is_wheel and not c.is_flat for c in system.model.contacts)
-        return OwnEvents(lifts, limits, limited, borders, curved)
-
-    return system.cached("own events", find)
+    lifts, limits, borders = dict[str, str](), dict[str, str](), dict[str, str]()
+    for contact in system.model.contacts:
+        load = load_names(system).get(contact.name) if contact.ends_at_lift else None
+        if load:
+            lifts[f"{contact.name} lifts off"] = load
+        elif contact.asks_to_end:
+            raise _unknown_lift(system, contact.name)
+        names = {place.name for place in contact.parameters()}
+        for name, first, step in contact.form.cells():
+            if name in names:
+                text = f"sin(pi*({contact.name}.{name} - ({first!r}))/{step!r})"
+                borders[f"switch {BORDER} {contact.name}.{name}"] = text
+    limited = tuple(j for j in topology(system.model).tree if j.limits is not None)
+    for joint in limited:
+        low, high = (f"({x})" if isinstance(x, str) else repr(x) for x in joint.limits or ())
+        (name,) = joint.coordinate_names()
+        limits[f"{joint.name} reaches its limit"] = f"({name} - {low})*({high} - {name})"
+    curved = any(c.is_wheel and not c.is_flat for c in system.model.contacts)
+    return OwnEvents(lifts, limits, limited, borders, curved)
 
 
 def _unknown_lift(system: System, contact: str) -> SimulationError:

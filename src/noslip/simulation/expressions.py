@@ -48,6 +48,7 @@ References
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -59,7 +60,7 @@ import numpy as np
 
 from noslip.algebra import cross, symmetric_solve, traced_angles
 from noslip.base import CompileError, NoslipError, SimulationError, nearest
-from noslip.engines import Operation, Program, System
+from noslip.engines import Operation, Program, System, once_a_system
 from noslip.expressions import (
     CONSTANTS,
     ExpressionError,
@@ -116,21 +117,18 @@ def is_shared(system: System, contact: str) -> bool:
     return any(contact in wheels and len(wheels) > 3 for wheels in _bases(system).values())
 
 
+@once_a_system
 def _bases(system: System) -> dict[int, list[str]]:
     """Planar joint, by its place in the tree → the wheels that stand under it."""
-
-    def find() -> dict[int, list[str]]:
-        kin, found = system.kinematics, {}
-        if system.costates or not kin.contacts:
-            return {}
-        unknown = unknown_wrenches(kin)
-        for j, node in enumerate(kin.tree.nodes):
-            under = kin.wheels_under(node.joint, system.parameters())
-            if len(under) > 2 and node.joint.name not in unknown and _spread(system, under):
-                found[j] = [kin.contacts[k].contact.name for k in under]
-        return found
-
-    return system.cached("bases on wheels", find)
+    kin, found = system.kinematics, {}
+    if system.costates or not kin.contacts:
+        return {}
+    unknown = unknown_wrenches(kin)
+    for j, node in enumerate(kin.tree.nodes):
+        under = kin.wheels_under(node.joint, system.parameters())
+        if len(under) > 2 and node.joint.name not in unknown and _spread(system, under):
+            found[j] = [kin.contacts[k].contact.name for k in under]
+    return found
 
 
 def _spread(system: System, under: list[int]) -> bool:
@@ -299,21 +297,18 @@ def _given_inputs(system: System) -> dict[str, NamedValue]:
     }
 
 
-def load_name(system: System, contact: str) -> str:
-    """The name of a contact's load among `reaction_values`; empty where it has none."""
-
-    def find() -> dict[str, str]:
-        kin = system.kinematics
-        # a row that says nothing (a wheel's height under a planar joint) holds nothing
-        silent = {kin.rows[r.row].name for r in kin.redundant if not r.follows_from}
-        rows = (f"{trace.contact.name}.{NORMAL}" for trace in kin.contacts)
-        of_rows = {row.name for row in kin.rows} - silent
-        found = {
-            row.removesuffix(f".{NORMAL}"): f"reaction.{row}" for row in rows if row in of_rows
-        }
-        return found | {name: f"support.{name}" for name in planar_supports(system)}
-
-    return "" if system.costates else system.cached("loads", find).get(contact, "")
+@once_a_system
+def load_names(system: System) -> dict[str, str]:
+    """Contact → the name of its load among `reaction_values`, of those that have one."""
+    if system.costates:
+        return {}
+    kin = system.kinematics
+    # a row that says nothing (a wheel's height under a planar joint) holds nothing
+    silent = {kin.rows[r.row].name for r in kin.redundant if not r.follows_from}
+    rows = (f"{trace.contact.name}.{NORMAL}" for trace in kin.contacts)
+    of_rows = {row.name for row in kin.rows} - silent
+    found = {row.removesuffix(f".{NORMAL}"): f"reaction.{row}" for row in rows if row in of_rows}
+    return found | {name: f"support.{name}" for name in planar_supports(system)}
 
 
 def _entry(column: Callable[[], ca.SX], k: int) -> ca.SX:
@@ -438,7 +433,7 @@ def contact_forces(system: System) -> ca.SX:
         for numbers, grip in zip(held, grips.values(), strict=True):
             if contact.wheel_center() is not None and _place(grip.contact) == _place(contact):
                 parts = [parts[0] + numbers[0], parts[1] + numbers[1]]
-        load = load_name(system, contact.name).replace("support.", "load.")
+        load = load_names(system).get(contact.name, "").replace("support.", "load.")
         found += [*parts, values[load][1]() if load else ca.SX(np.nan)]
     return kin.at_speeds(ca.vertcat(*found)) if found else ca.SX(0, 1)
 
@@ -1062,12 +1057,12 @@ _DOMAINS: dict[str, Callable[..., Interval | None]] = {
 
 #: Functions that numbers alone go through as they are.
 _PLAIN: dict[str, Callable[..., ca.SX]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "neg": lambda a: -a,
-    "pow": lambda a, b: a**b,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "neg": operator.neg,
+    "pow": operator.pow,
     "abs": ca.fabs,
     "min": ca.fmin,
     "max": ca.fmax,
@@ -1093,8 +1088,8 @@ _RULES: dict[str, Callable[..., Enclosure]] = {
     "sqrt": _smooth(_sqrt, lambda a, f: _div(number(0.5), f)),
     "exp": _smooth(_exp, lambda a, f: f),
     "log": _smooth(_log, lambda a, f: _inverse(_clipped(a, 0.0, INF))),
-    "sin": _smooth(lambda a: _sine(a, 0.0), lambda a, f: _sine(a, math.pi / 2)),
-    "cos": _smooth(lambda a: _sine(a, math.pi / 2), lambda a, f: _sine(a, math.pi)),
+    "sin": _smooth(partial(_sine, phase=0.0), lambda a, f: _sine(a, math.pi / 2)),
+    "cos": _smooth(partial(_sine, phase=math.pi / 2), lambda a, f: _sine(a, math.pi)),
     "tan": _smooth(_tan, lambda a, f: _plus_square(f)),
     "asin": _smooth(
         lambda a: _rising(ca.asin, _clipped(a, -1.0, 1.0)),

@@ -34,6 +34,7 @@ import abc
 import ctypes
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
@@ -148,11 +149,11 @@ class InputGenerator:
     #: noise, seed, run: (2 n,) symbols of uniform random numbers, two for each of n channels, that
     #: `update` is given; drawn anew for each update from the seed, the number of the run, the
     #: channel and the number of the update (`philox.py`)
-    noise: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    noise: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     seed: int = 0
     run: int = 0
     #: times at which an input or one of its derivatives jumps; steps end there
-    knots: Array = field(default_factory=lambda: np.zeros(0))
+    knots: Array = field(default_factory=partial(np.zeros, 0))
     #: divisors of the law, for a run that ends where one of them vanishes
     guards: tuple[Guard, ...] = ()
     is_rounded: bool = False  #: whether it rounds what it sees, so that it has no derivative
@@ -338,10 +339,9 @@ class TimeFeatures:
         if self._bounds is None:
             return NOTHING
         key = values[self.used].tobytes(), start, end
-        found: FoundTimes = self._found.get(
-            key, lambda: self.find_many(values[None], start, end)[0]
-        )
-        return found
+        find = partial(self.find_many, values[None], start, end)
+        found: list[FoundTimes] = self._found.get(key, find)
+        return found[0]
 
     def find_many(self, rows: Array, start: float, end: float) -> list[FoundTimes]:
         """Features between two times, s, at each of n sets of parameters (n, np).
@@ -750,16 +750,17 @@ def _native(
     return compile_native([program])[name]
 
 
-def _plan_generator(system: System, generator: InputGenerator, parameters: Array) -> InputPlan:
-    def cached(name: str, make: Callable[[], NativeFunction]) -> NativeFunction:
-        key = generator.key
-        return make() if key is None else system.cached((name, key), make)
+def _law(system: System, generator: InputGenerator) -> tuple[NativeFunction, NativeFunction | None]:
+    """A law as native code, and its update."""
+    function = _native(system, "inputs", inputs_expression(system, generator), generator)
+    if generator.update is None:
+        return function, None
+    return function, _native(system, "update", generator.update, generator)
 
-    function = cached(
-        "law",
-        lambda: _native(system, "inputs", inputs_expression(system, generator), generator),
-    )
-    update = generator.update
+
+def _plan_generator(system: System, generator: InputGenerator, parameters: Array) -> InputPlan:
+    key, make = generator.key, partial(_law, system, generator)
+    function, update = make() if key is None else system.cached(("law", key), make)
     return InputPlan(
         base=np.zeros(len(system.inputs) + generator.noise.shape[0]),
         tables=(),
@@ -768,9 +769,7 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
         address=function.address,
         parameters=np.concatenate([parameters, generator.parameter_values]),
         generator=generator,
-        update=None
-        if update is None
-        else cached("update", lambda: _native(system, "update", update, generator)),
+        update=update,
     )
 
 
@@ -899,22 +898,6 @@ class SmoothnessWatch:
         )
 
 
-def traced_inputs(
-    system: System,
-    given: Mapping[str, str | ca.Function] | InputGenerator,
-    definitions: Mapping[str, str | ca.SX] | None,
-) -> dict[int, ca.SX]:
-    """Expressions of inputs and of the rates that come with them, by index in [u; w; ẇ]."""
-    if isinstance(given, InputGenerator):
-        names = [q.name for q in system.inputs]
-        return {names.index(name): e for name, e in given.inputs.items()}
-    traced: dict[int, ca.SX] = {}
-    for name, spec in given.items():
-        k, rate_offset = input_index(system, name)
-        traced |= _traced_entries(system, spec, k, rate_offset, name, definitions)
-    return traced
-
-
 def _traced_entries(
     system: System,
     spec: str | ca.Function,
@@ -976,13 +959,19 @@ def inputs_expression(
 
     Rates of speed inputs come with them, but for those that are `kept`.
     """
-    generator = given if isinstance(given, InputGenerator) else None
-    traced = traced_inputs(system, given, definitions)
     names = [q.name for q in system.inputs]
+    traced: dict[int, ca.SX] = {}  # of inputs and of the rates that come with them
+    rates = ca.SX(0, 1)
+    if isinstance(given, InputGenerator):
+        traced = {names.index(name): e for name, e in given.inputs.items()}
+        rates = given.rates
+    else:
+        for name, spec in given.items():
+            k, rate_offset = input_index(system, name)
+            traced |= _traced_entries(system, spec, k, rate_offset, name, definitions)
     traced = {k: e for k, e in traced.items() if names[k] not in kept}
     inputs = system.equations.inputs
     entries = [traced.get(k, inputs[k]) for k in range(len(system.inputs))]
-    rates = generator.rates if generator else ca.SX(0, 1)
     expression = ca.vertcat(*entries, rates)
     # what depends on a speed that is given sees the value given here
     num_u = len(system.model.inputs)

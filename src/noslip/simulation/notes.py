@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.base import Array
-from noslip.engines import System
+from noslip.engines import System, once_a_system
 from noslip.expressions import names_in, parse
 from noslip.kinematics import parameter_reader, plane_pose
 from noslip.model import AbstractContact, NumberReader
-from noslip.simulation.expressions import is_shared, jumping_angles, load_name
+from noslip.simulation.expressions import is_shared, jumping_angles, load_names
 from noslip.simulation.inputs import NEGATIVE, AbstractInputLaw, InputPlan, InputSpec
 
 #: Samples that are looked at, evenly spaced, and the share of a body's size that counts as depth.
@@ -129,18 +129,15 @@ _EVENT = "lift-off of "
 _RELEASED = "release of "
 
 
+@once_a_system
 def held_contacts(system: System) -> dict[str, str]:
     """Contacts that are held down without having been asked to → the name of their load."""
-
-    def find() -> dict[str, str]:
-        found: dict[str, str] = {}
-        for contact in system.model.contacts:
-            if not (contact.ends_at_lift or contact.keeps_down):
-                load = load_name(system, contact.name)
-                found |= {contact.name: load} if load else {}
-        return found
-
-    return system.cached("contacts that are held", find)
+    found: dict[str, str] = {}
+    for contact in system.model.contacts:
+        if not (contact.ends_at_lift or contact.keeps_down):
+            load = load_names(system).get(contact.name)
+            found |= {contact.name: load} if load else {}
+    return found
 
 
 def watched_events(
@@ -272,14 +269,11 @@ def first_lifts(
     return {k: lift_text(system, contact, time) for k, (time, contact) in sorted(found.items())}
 
 
+@once_a_system
 def brake_inputs(system: System) -> dict[str, int]:
     """Inputs that act only where they are positive, as those of brakes, with their places."""
-
-    def find() -> dict[str, int]:
-        pressed = {name for force in system.model.forces for name in force.pressed()}
-        return {i.name: k for k, i in enumerate(system.model.inputs) if i.name in pressed}
-
-    return system.cached("inputs of brakes", find)
+    pressed = {name for force in system.model.forces for name in force.pressed()}
+    return {i.name: k for k, i in enumerate(system.model.inputs) if i.name in pressed}
 
 
 def brake_text(name: str, when: str = "") -> str:

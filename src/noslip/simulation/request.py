@@ -39,7 +39,7 @@ from noslip.base import (
     nearest,
     real_array,
 )
-from noslip.engines import System, require_system
+from noslip.engines import System, once_a_system, require_system
 from noslip.kinematics import independent_rows
 from noslip.model import MAX_SAMPLES
 from noslip.simulation.events import own_events
@@ -616,8 +616,8 @@ def read_run(
     fault = fault_of(asked)
     if fault is not None:
         raise SimulationError(fault[0], where, fault[1])
-    samples, start_time, duration = asked["samples"], asked["start_time"], asked["duration"]
-    _check_samples(system, samples, where)
+    start_time, duration = asked["start_time"], asked["duration"]
+    times = sample_times(asked["samples"], start_time, duration, system)
     progress, cancel = asked["progress"], asked["cancel"]
     named = {
         word: value
@@ -642,7 +642,7 @@ def read_run(
         here,
         start_time,
         start_time + duration,
-        sample_times(samples, start_time, duration, here),
+        times,
         asked["rtol"],
         asked["atol"],
         asked["max_steps"],
@@ -672,8 +672,9 @@ def _absolute(num_states: int, work: int, atol: float) -> Array:
     return absolute
 
 
-def _check_samples(system: System, samples: Any, where: str) -> None:
-    """Refuse samples that are not times, and more than there is room for."""
+def sample_times(samples: Any, start_time: float, duration: float, system: System) -> Array:
+    """Times of the samples, from their number or as they are given, if there is room for them."""
+    where = f"simulation of model '{system.model.name}'"
     whole = "give a whole number, or the times in s as an array"
     count = samples
     if not isinstance(samples, _COUNT):
@@ -696,6 +697,19 @@ def _check_samples(system: System, samples: Any, where: str) -> None:
         columns += 3 * len(system.kinematics.rows) + 10
         fix = f"request fewer samples than {count}"
         check_memory(8 * columns * count, "results", where, fix)
+    if isinstance(samples, _COUNT):
+        if samples < 2:
+            what = f"the requested number of samples is {samples}"
+            raise SimulationError(what, where, "give at least 2, or the times themselves")
+        return np.linspace(start_time, start_time + duration, int(samples))
+    times = np.asarray(samples, dtype=float)
+    if not (times.ndim == 1 and times.size and _increases(times, start_time, duration)):
+        raise SimulationError(
+            "the sample times must increase and lie within the run",
+            where,
+            f"give times between {start_time:g} and {start_time + duration:g} s",
+        )
+    return times
 
 
 def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
@@ -723,28 +737,6 @@ def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
         raise ArgumentError(f"cancel is {cancel!r:.60}", "argument of a run", fix)
 
 
-def sample_times(
-    samples: int | Sequence[float] | Array, start_time: float, duration: float, system: System
-) -> Array:
-    """Times of the samples, from their number or as they are given."""
-    if isinstance(samples, _COUNT):
-        if samples < 2:
-            raise SimulationError(
-                f"the requested number of samples is {samples}",
-                f"simulation of model '{system.model.name}'",
-                "give at least 2, or the times themselves",
-            )
-        return np.linspace(start_time, start_time + duration, int(samples))
-    times = np.asarray(samples, dtype=float)
-    if not (times.ndim == 1 and times.size and _increases(times, start_time, duration)):
-        raise SimulationError(
-            "the sample times must increase and lie within the run",
-            f"simulation of model '{system.model.name}'",
-            f"give times between {start_time:g} and {start_time + duration:g} s",
-        )
-    return times
-
-
 def _increases(times: Array, start_time: float, duration: float) -> bool:
     """Whether times follow each other within a run; nan follows nothing."""
     if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
@@ -765,7 +757,7 @@ def with_regular_rows(system: System, values: Array, changed: Mapping[str, float
     kin = system.kinematics
     if not changed or not kin.redundant:
         return system
-    places = system.cached("parameters of rows", lambda: row_parameters(system))
+    places = row_parameters(system)
     of_rows, nominal = values[places], kin.probe.params[places]
     as_nominal = system.cached(
         "rows as nominal", lambda: OrderedDict[bytes, None]({nominal.tobytes(): None})
@@ -830,6 +822,7 @@ def _with_regular_rows(system: System, values: Array) -> System:
     return system.in_speeds(speeds, found.kept, values)
 
 
+@once_a_system
 def row_parameters(system: System) -> list[int]:
     """Parameters that rows and independent speeds depend on; masses, mostly, are not among them."""
     kin = system.kinematics

@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -117,10 +118,8 @@ def simulate(system: System, *, duration: float, **options: Unpack[SimulateOptio
         return _with_coulomb(request, given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
-    asked = request
-    motion, branch_notes = on_its_branch(
-        request.system, request.values, lambda here: _SingleRun(asked._replace(system=here))
-    )
+    begin = partial(_SingleRun, request)
+    motion, branch_notes = on_its_branch(request.system, request.values, begin)
     request = motion.request
     reactions = bool(options.get("reactions"))
     drive(motion, [(SegmentBasis(motion.system), ONE)])
@@ -272,8 +271,8 @@ class _SingleRun:
     why_not : reason why it did not go through the last one.
     """
 
-    def __init__(self, request: RunOptions) -> None:
-        self.request, system = request, request.system
+    def __init__(self, request: RunOptions, system: System) -> None:
+        self.request = request = request._replace(system=system)
         self.plan = self._inputs(system)
         self.start = begin(
             system, self.plan, request.start, request.start_time, request.values, request.guess

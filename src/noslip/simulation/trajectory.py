@@ -520,11 +520,6 @@ class Named(dict[str, Any]):
         raise MissingNameError(f"there is no {self._noun} '{name}'", self._where, fix)
 
 
-def named_columns(run: Trajectory) -> Sources:
-    """Unit and (n,) values of named angles, their rates and named speeds, lazily."""
-    return _angles(run) | _speeds(run)
-
-
 def _angles(run: Trajectory) -> Sources:
     """Named angles of spherical and free joints, without jumps, then their rates."""
     table: Sources = {}
@@ -835,7 +830,7 @@ class Trajectory:
         vdot: Given = vars(self)["vdot"]  # not computed yet
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
-        table |= named_columns(self)
+        table |= _angles(self) | _speeds(self)
         table |= dict(self.extra)
         if self.path_errors is not None:
             table |= self.path_errors.columns

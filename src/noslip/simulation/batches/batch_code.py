@@ -49,6 +49,7 @@ from noslip.engines import (
     address,
     compile_native,
     compile_wide,
+    once_a_system,
     trace_program,
     work_memory,
 )
@@ -850,27 +851,21 @@ def _features(
     return found if len(found) == 1 else [found[k] for k in which.ravel().tolist()]
 
 
+@once_a_system
 def motion_in_lanes(system: System, lanes: int) -> dict[str, Any]:
     """Rates and projection of a system, compiled once for each number of lanes."""
-
-    def make() -> dict[str, Any]:
-        programs = dict(motion_programs(system))
-        programs["rates"] = system.hoisted_rates.main_program
-        return _compile(list(programs.values()), lanes)
-
-    return system.cached(("motion in lanes", lanes), make)
+    programs = dict(motion_programs(system))
+    programs["rates"] = system.hoisted_rates.main_program
+    return _compile(list(programs.values()), lanes)
 
 
+@once_a_system
 def motion_programs(system: System) -> dict[str, Program]:
     """Rates and projection of a system."""
-
-    def make() -> dict[str, Program]:
-        programs = {"rates": system.program("rates", system.rates_expression)}
-        if system.has_projection:
-            programs["project"] = system.program("project", system.projection_expression)
-        return programs
-
-    return system.cached(("motion programs",), make)
+    programs = {"rates": system.program("rates", system.rates_expression)}
+    if system.has_projection:
+        programs["project"] = system.program("project", system.projection_expression)
+    return programs
 
 
 def _compile(programs: list[Program], lanes: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.base import Array, FormulationError, ModelError, SimulationError
-from noslip.engines import System
+from noslip.engines import System, once_a_system
 from noslip.kinematics import SingularityMeasure
 from noslip.simulation.inputs import InputPlan, inputs_at
 from noslip.simulation.starts.completion import (
@@ -140,13 +140,11 @@ def measures_at(system: System, t: Array, q: Array, params: Array) -> Array:
     return system.rates.map(t, x, np.zeros((n, len(system.inputs))), params)[:, nx:]
 
 
+@once_a_system
 def _limits(system: System, need: str) -> Array:
     """(nh,) limits of the measures, below zero for those that do not count."""
-    return system.cached(
-        ("limits of measures", need),
-        lambda: np.array(
-            [m.limit if m.kind in NEEDS[need] else -1.0 for m in system.singularity_measures]
-        ),
+    return np.array(
+        [m.limit if m.kind in NEEDS[need] else -1.0 for m in system.singularity_measures]
     )
 
 

@@ -196,12 +196,6 @@ def releases(layout: Layout, given: Container[str]) -> list[tuple[Held, ...]]:
     return list(itertools.product(*options)) if options else []
 
 
-def partly_rated(layout: Layout, given: Container[str]) -> tuple[Held, ...]:
-    """Orientations of which the rates of some angles are given, but not all."""
-    found = [(o, _places(o.rate_names, given)) for o in layout.orientations]
-    return tuple(Held(o, places, is_rate=True) for o, places in found if 0 < len(places) < 3)
-
-
 def _places(names: Sequence[str], given: Container[str]) -> tuple[int, ...]:
     return tuple(k for k, name in enumerate(names) if name in given)
 
@@ -408,15 +402,11 @@ class CompletionPlan:
     @classmethod
     def of(cls, layout: Layout, names: tuple[str, ...]) -> CompletionPlan:
         """The plan for some names, made once."""
-        plan: CompletionPlan | None = layout.plans.get(names)
-        if plan is None:
-            if len(layout.plans) >= MAX_PLANS:
-                layout.plans.clear()
-            plan = layout.plans[names] = cls._make(layout, names)
-        return plan
-
-    @classmethod
-    def _make(cls, layout: Layout, names: tuple[str, ...]) -> CompletionPlan:
+        known: CompletionPlan | None = layout.plans.get(names)
+        if known is not None:
+            return known
+        if len(layout.plans) >= MAX_PLANS:
+            layout.plans.clear()
         coordinates = [(n, layout.coordinates[n]) for n in names if n in layout.coordinates]
         angled = [o for o in layout.orientations if any(n in names for n in o.angle_names)]
         for o in angled:
@@ -424,19 +414,19 @@ class CompletionPlan:
         turned = [k for o in angled for k in range(o.quaternion, o.quaternion + 4)]
         independent = {n: k for n, k in layout.independent_speeds.items() if n in names}
         speeds = layout.speeds
-        return cls(
+        rated = [(o, _places(o.rate_names, names)) for o in layout.orientations]
+        layout.plans[names] = plan = cls(
             coordinates=coordinates,
             angled=angled,
             hold=Hold.of(layout, sorted([k for _, k in coordinates] + turned)),
             independent=independent,
             tree={n: speeds[n] for n in names if n in speeds and n not in independent},
             rated=[
-                (o, _independent_places(layout, o, independent))
-                for o in layout.orientations
-                if any(n in names for n in o.rate_names)
+                (o, _independent_places(layout, o, independent)) for o, places in rated if places
             ],
-            partly=partly_rated(layout, names),
+            partly=tuple(Held(o, some, is_rate=True) for o, some in rated if 0 < len(some) < 3),
         )
+        return plan
 
 
 def _check_given_once(layout: Layout, names: tuple[str, ...], o: Orientation) -> None:
@@ -919,14 +909,11 @@ def _given_coordinates(task: Task, guess: Mapping[str, float]) -> Array:
     for o in angled:
         at = slice(o.quaternion, o.quaternion + 4)
         q[:, at] = quaternions(given_values(o.angle_names, given, n), o.angles.sequence, n)
-    return _with_places(task, _normalized(q, layout.kinematics.probe.quaternions), given)
-
-
-def _with_places(task: Task, q: Array, given: Mapping[str, object]) -> Array:
-    """Coordinates with what contacts own, where it is not given, about where the bodies touch."""
-    layout, probe = task.layout, task.layout.kinematics.probe
+    probe = layout.kinematics.probe
+    q = _normalized(q, probe.quaternions)
     if not probe.num_places:
         return q
+    # what contacts own, where it is not given, about where the bodies touch
     found = probe.with_places(q, task.params)
     for name, k in layout.coordinates.items():
         if name in given:

@@ -384,19 +384,14 @@ def _rows(system: System) -> NativeFunction:
     kin, symbols = system.kinematics, system.kinematics.symbols
     A = ca.densify(kin.A)
     A[kin.self_satisfied, :] = 0
-    weight = _weights(A, kin.probe.scale)
+    weight = ca.SX(0, 1)
+    if A.shape[0]:  # :func:`row_weights`, traced
+        sizes = ca.sqrt(ca.sum2((A / ca.repmat(ca.DM(kin.probe.scale).T, A.shape[0], 1)) ** 2))
+        most = ca.mmax(sizes)
+        weight = 1 / ca.if_else(sizes > 1e-12 * most, sizes, ca.fmax(1.0, most))
     basis = ca.horzcat(kin.s, kin.S)
     matrices = (A, kin.a, kin.g, kin.N, kin.E, weight, basis)
     values = ca.vertcat(*[ca.vec(ca.densify(matrix).T) for matrix in matrices])
     given = (symbols.t, symbols.q, symbols.w, symbols.params)
     program = trace_program("rows", given, ca.densify(system.fold(values)))
     return compile_native([program])["rows"]
-
-
-def _weights(A: ca.SX, scale: Array) -> ca.SX:
-    """:func:`row_weights`, traced."""
-    if not A.shape[0]:
-        return ca.SX(0, 1)
-    sizes = ca.sqrt(ca.sum2((A / ca.repmat(ca.DM(scale).T, A.shape[0], 1)) ** 2))
-    most = ca.mmax(sizes)
-    return 1 / ca.if_else(sizes > 1e-12 * most, sizes, ca.fmax(1.0, most))
