@@ -863,7 +863,7 @@ def _kinks(
     def make() -> tuple[MotionTrace, TimeFeatures, ca.Function]:
         trace, t = motion.trace(system), system.kinematics.symbols.t
         params = ca.vertcat(system.kinematics.symbols.params, trace.parameters)
-        features = TimeFeatures(trace.outputs, t, params, trace.states)
+        features = TimeFeatures(trace.outputs, t, params, trace.states, has_pulses=False)
         rate = ca.Function("rate", [t, params], [trace.rate_of(trace.outputs, t)])
         return trace, features, rate
 

@@ -159,20 +159,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tree:
-    """All nodes, parents before children, and the loop joints.
-
-    Parameters
-    ----------
-    index : index of each body's node; −1 for the world.
-    armatures : places in v of joints that a rotor turns with, and its inertia.
-    places : contacts with coordinates of their own: where these are in q and in v, after those of
-        all joints.
-    """
+    """All nodes, parents before children, and the loop joints."""
 
     nodes: tuple[Node, ...]
     loops: tuple[Joint, ...]
-    index: dict[str, int]
+    index: dict[str, int]  #: index of each body's node; −1 for the world
+    #: places in v of joints that a rotor turns with, and its inertia
     armatures: tuple[tuple[int, ca.SX], ...]
+    #: contacts with coordinates of their own: where these are in q and in v, after those of all
+    #: joints
     places: tuple[tuple[str, slice, slice], ...] = ()
 
     def contact_places(self, contact: str) -> tuple[slice, slice]:

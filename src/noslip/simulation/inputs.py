@@ -286,15 +286,56 @@ class TimeFeatures:
     expression : column of traced scalars.
     t, params : symbols of time and of parameters.
     others : symbols of everything else that changes in a run.
+    has_pulses : whether pulses are looked for, beside kinks and jumps.
 
     Attributes
     ----------
     used : places of the parameters that the features depend on.
     """
 
-    def __init__(self, expression: ca.SX, t: ca.SX, params: ca.SX, others: ca.SX) -> None:
+    def __init__(
+        self,
+        expression: ca.SX,
+        t: ca.SX,
+        params: ca.SX,
+        others: ca.SX,
+        *,
+        has_pulses: bool = True,
+    ) -> None:
         given = (t, others, ca.SX(0, 1), params)
         program = trace_program("features", given, ca.densify(expression))
+        operations, num_given = program.operations, program.num_given
+        # of each value: depends on t, on something else that changes, on a sharp operation
+        kinds = [(k == 0, 0 < k <= others.numel(), False) for k in range(num_given)]
+        for operation in operations:
+            own = [kinds[k] for k in operation.operands]
+            of_t, of_others, sharp = (any(each) for each in zip(*own, strict=True))
+            kinds.append((of_t, of_others, sharp or (of_t and operation.kind in SHARP)))
+        breaks = [
+            k
+            for k, operation in enumerate(operations, num_given)
+            if operation.kind in BREAKS and kinds[k][:2] == (True, False)
+        ]
+        # parts of t alone that something else, or nothing, goes on from
+        ends = {k for k in program.outputs if has_pulses}
+        for k, operation in enumerate(operations, num_given):
+            if has_pulses and kinds[k][1]:
+                ends |= set(operation.operands)
+        pulses = [k for k in sorted(ends) if k >= num_given and kinds[k] == _SHARP_IN_TIME]
+        self._num_breaks, self._num_parts = len(breaks), len(breaks) + len(pulses)
+        self._count = self._num_parts + len(breaks)
+        self.used: list[int] = []
+        self._bounds: ca.Function | None = None
+        self._found = LRUCache(16)
+        if not self._count:
+            return
+        is_needed = bytearray(len(kinds))
+        for k in (*breaks, *pulses):
+            is_needed[k] = True
+        for k in range(len(kinds) - 1, num_given - 1, -1):
+            if is_needed[k]:
+                for j in operations[k - num_given].operands:
+                    is_needed[j] = True
         lower, upper = ca.SX.sym("lower"), ca.SX.sym("upper")
         values = [
             Enclosure(Interval(lower, upper), number(1.0)),
@@ -302,37 +343,17 @@ class TimeFeatures:
             *(Enclosure(number(params[k]), None) for k in range(params.numel())),
             *(Enclosure(number(c), None) for c in program.constants),
         ]
-        num_given = len(values)
-        # of each value: depends on t, on something else that changes, on a sharp operation
-        kinds = [(k == 0, 0 < k <= others.numel(), False) for k in range(num_given)]
-        breaks: list[Enclosure] = []
-        levels: list[Enclosure] = []  # values of the operations themselves
-        for operation in program.operations:
-            own = [kinds[k] for k in operation.operands]
-            of_t, of_others, sharp = (any(each) for each in zip(*own, strict=True))
-            kinds.append((of_t, of_others, sharp or (of_t and operation.kind in SHARP)))
-            values.append(UNKNOWN if of_others else enclose_operation(operation, values))
-            if operation.kind in BREAKS and of_t and not of_others:
-                zero = _zero_at_break(operation.kind, [values[k] for k in operation.operands])
-                breaks.append(zero)
-                levels.append(values[-1])
-        # parts of t alone that something else, or nothing, goes on from
-        ends = {k for k in program.outputs}
-        for k, operation in enumerate(program.operations, num_given):
-            if kinds[k][1]:
-                ends |= set(operation.operands)
-        pulses = [values[k] for k in sorted(ends) if k >= num_given and kinds[k] == _SHARP_IN_TIME]
-        self._num_breaks = len(breaks)
-        self._num_parts = len(breaks) + len(pulses)
-        parts = (*breaks, *pulses, *levels)
-        bounds = [e.bounds() for e in parts]
-        self._bounds = (
-            ca.Function("bounds", [lower, upper, params], [ca.horzcat(*bounds)]) if bounds else None
-        )
-        self._count = len(bounds)
-        table = ca.vertcat(*bounds) if bounds else ca.SX(0, 1)
-        self.used = [k for k in range(params.numel()) if ca.depends_on(table, params[k])]
-        self._found = LRUCache(16)
+        for k, operation in enumerate(operations, num_given):
+            values.append(enclose_operation(operation, values) if is_needed[k] else UNKNOWN)
+        zeros = []
+        for k in breaks:
+            kind, operands = operations[k - num_given]
+            zeros.append(_zero_at_break(kind, [values[j] for j in operands]))
+        # of breaks also the values of the operations themselves
+        parts = (*zeros, *(values[k] for k in (*pulses, *breaks)))
+        bounds = ca.horzcat(*[part.bounds() for part in parts])
+        self._bounds = ca.Function("bounds", [lower, upper, params], [bounds])
+        self.used = [k for k in range(params.numel()) if ca.depends_on(bounds, params[k])]
 
     def find(self, values: Array, start: float, end: float) -> FoundTimes:
         """Features between two times, s, at values of the parameters."""

@@ -618,12 +618,12 @@ def complete_starts(
         is_one = num_starts == 1
         found = _complete(system, own, k, time, params, speed_inputs, guess=guess, is_one=is_one)
         parts.append(Starts(found.q, found.v, found.eta, found.mu, found.is_carried))
-    starts = parts[0]
+    fields: list[Any] = list(parts[0])
     if len(parts) > 1:
-        starts = Starts._make(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        fields = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     if num_starts < count:
-        starts = Starts._make(np.repeat(part, count, axis=0) for part in starts)
-    return starts
+        fields = [np.repeat(part, count, axis=0) for part in fields]
+    return Starts(*fields)
 
 
 def start_names(system: System) -> list[str]:
