@@ -256,13 +256,15 @@ def _system_of() -> object:
 
 @pytest.fixture(scope="session")
 def refuses() -> object:
-    """Expect an error whose three parts contain the given texts."""
+    """Expect an error whose three parts contain the given texts, and none of them is empty."""
 
     @contextmanager
-    def expect(type: type[ns.NoslipError], what: str, where: str, fix: str) -> Iterator[None]:
+    def expect(
+        type: type[ns.NoslipError], what: str, where: str = "", fix: str = ""
+    ) -> Iterator[None]:
         with pytest.raises(type) as caught:
             yield
         for part, text in (("what", what), ("where", where), ("fix", fix)):
-            assert text in getattr(caught.value, part)
+            assert text in getattr(caught.value, part) and getattr(caught.value, part)
 
     return expect

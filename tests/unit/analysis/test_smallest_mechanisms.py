@@ -228,9 +228,7 @@ def test_derivatives_of_motions(refuses):
     back = ns.gradient(system("cart"), running="F*cart.speed", **given)
     x, dx = motion_of("cart", T)[0] - X0, by["F"]
     assert back["F"] == pytest.approx(x + F * dx, abs=1e-9)
-    with refuses(
-        ns.SimulationError, "nothing to differentiate with respect to", "'shifted'", "inputs"
-    ):
+    with refuses(ns.SimulationError, "to differentiate with respect", "'shifted'", "inputs"):
         ns.gradient(
             system("shifted"),
             with_respect_to=[],

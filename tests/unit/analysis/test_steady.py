@@ -178,9 +178,7 @@ def test_numbers_for_programs_and_people(system_of):
 
 class TestErrors:
     def test_nothing_found(self, system_of, refuses):
-        with refuses(
-            ns.SimulationError, "no steady motion was found: ", "whipple-bicycle", "--find INPUT"
-        ):
+        with refuses(ns.SimulationError, "no steady motion was found: ", "whipple-bicycle"):
             ns.steady(system_of("whipple-bicycle"), {"frame.lean": 0.2, "speed": 1.0})
 
     def test_what_is_missed_has_its_unit(self, system_of):
@@ -211,12 +209,7 @@ class TestErrors:
             ns.steady(system_of("whipple-bicycle"), {}, find="steer_torque")
 
     def test_a_quaternion_cannot_be_held(self, system_of, refuses):
-        with refuses(
-            ns.SimulationError,
-            "'disk.qw' cannot be prescribed",
-            "rolling-disk",
-            "give it as a guess",
-        ):
+        with refuses(ns.SimulationError, "'disk.qw' cannot be prescribed", "rolling-disk"):
             ns.steady(system_of("rolling-disk"), {"disk.qw": 0.8, "disk.qx": 0.6})
 
     def test_a_wheel_that_lies_flat(self, system_of, refuses):

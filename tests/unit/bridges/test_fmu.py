@@ -366,9 +366,7 @@ def test_hostile_names_are_refused_or_quoted(system_of, tmp_path, refuses):
     renamed = dataclasses.replace(
         model, parameters=(*model.parameters, ns.Parameter(name="basis", value=1.0, unit="m"))
     )
-    with refuses(
-        ns.CompileError, "two variables of the unit itself are called 'basis'", "FMU", "rename"
-    ):
+    with refuses(ns.CompileError, "of the unit itself are called 'basis'", "FMU", "rename"):
         ns.export(renamed, tmp_path / "b.fmu")
     with refuses(ns.CompileError, "the version is 1", "FMU of", "2 or 3"):
         ns.export(model, tmp_path / "b.fmu", version=1)

@@ -94,11 +94,7 @@ def test_a_file_is_not_replaced(invoke):
         (["new", "r.toml", "--wheel-radius", "99"], 1, "where  --wheel-radius 99.0, wheel_radius"),
         (["runn", "agv"], 2, "No such command 'runn'. Did you mean 'run'?"),
         (["run", "agv", "--mass", "2"], 2, "given by --set, as in --set mass=1"),
-        (
-            ["track", "agv", "--speed", "1"],
-            2,
-            "Give a timing law, as in --timing constant-speed:0.5.",
-        ),
+        (["track", "agv", "--speed", "1"], 2, "a timing law, as in --timing constant-speed:0.5."),
         (["track", "agv", "--path", "cirle:2"], 1, "where  --path cirle:2\n"),
         (["run", "agv", "--duration", "5 s"], 2, "'5 s' is not a number: give it in SI units"),
         (["run", "agv", "--duration", "five"], 2, "'five' is not a number."),

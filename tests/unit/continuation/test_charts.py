@@ -79,10 +79,7 @@ def test_a_chart_is_data(system_of, tmp_path):
         ({"vary": {"speed": (0, 1, 1e9), "c": (0.0, 0.1)}}, "values of 'speed'"),
         ({"vary": {"speed": (0, 1, 5), "c": (0.04, 0.1, 5)}, "about": {"c": 1.0}}, "both varied"),
         ({"vary": {"speed": (0, 1, 5), "c": (0.04, 0.1, 5)}, "find": ["steer_torque"]}, "search"),
-        (
-            {"vary": {"speed": (4, 5, 5), "frame.lean": (0.1, 0.2, 5)}},
-            "not steady",
-        ),
+        ({"vary": {"speed": (4, 5, 5), "frame.lean": (0.1, 0.2, 5)}}, "not steady"),
     ],
 )
 def test_what_is_no_chart_is_refused(system_of, asked, said):

@@ -28,73 +28,42 @@ def test_limits_that_contradict_each_other(refuses):
         np.array([[-1.0, 1.0]] * 4), [0.0, 0.0], np.column_stack([2 * late - 1, 2 * late - 1]),
         ("at least", "at most"),
     )  # fmt: skip
-    with refuses(
-        SimulationError,
-        "no motion satisfies the limits: at least and at most",
-        "fastest motion, Line at parameter 2.994, 2.994 m from the start",
-        "loosen the limits there",
-    ):
+    with refuses(SimulationError, "limits: at least and at most", "2.994, 2.994 m from the start"):
         least_time(LINE, Limits(rows=rows))
 
 
 def test_start_speed_that_cannot_be_braked(refuses):
-    with refuses(
-        SimulationError,
-        "the start speed is 3 m/s, and the limits allow from 0 to 2.19089 m/s",
-        "Line at parameter 0, 0 m from the start, (0, 0) m",
-        "start and end more slowly",
-    ):
+    with refuses(SimulationError, "allow from 0 to 2.19089 m/s", "0, 0 m from the start, (0, 0) m"):
         least_time(LINE, Limits(acceleration=0.8), start_speed=3.0)
 
 
 def test_end_speed_above_the_limit(refuses):
-    with refuses(
-        SimulationError,
-        "the end speed is 3 m/s, and the limits allow 2 m/s",
-        "Line at parameter 3, 3 m from the start, (3, 0) m",
-        "start and end more slowly",
-    ):
+    with refuses(SimulationError, "and the limits allow 2 m/s", "3, 3 m from the start, (3, 0) m"):
         least_time(LINE, Limits(acceleration=8.0, speed=2.0), end_speed=3.0)
 
 
 def test_nothing_limits_the_acceleration(refuses):
-    with refuses(
-        SimulationError, "nothing limits the acceleration", "Limits", "give acceleration in m/s²"
-    ):
+    with refuses(SimulationError, "nothing limits the acceleration", "Limits"):
         Limits(speed=1.0)
     rows = rows_on_the_line([0.0], [1.0], [-1.0])
-    with refuses(
-        SimulationError, "nothing limits the acceleration", "Line at parameter 0", "loosen"
-    ):
+    with refuses(SimulationError, "nothing limits the acceleration", "Line at parameter 0"):
         least_time(LINE, Limits(rows=rows))
 
 
 def test_no_way_out_of_rest(refuses):
     rows = rows_on_the_line([1.0], [0.0], [0.0])
-    with refuses(
-        SimulationError, "the limits allow no motion away from rest", "Line at parameter 0", "loose"
-    ):
+    with refuses(SimulationError, "allow no motion away from rest", "Line at parameter 0", "loose"):
         least_time(LINE, Limits(acceleration=1.0, rows=rows))
 
 
 def test_rows_of_another_path(refuses):
     rows = rows_on_the_line([1.0], [0.0], [-1.0])
-    with refuses(
-        SimulationError,
-        "the rows end at 3 m, and the path is 6.28318531 m long",
-        "fastest motion on Circle",
-        "from 0 to length(path)",
-    ):
+    with refuses(SimulationError, "and the path is 6.28318531 m long", "fastest motion on Circle"):
         least_time(Circle(radius=1.0), Limits(rows=rows))
 
 
 def test_rows_of_other_sizes(refuses):
-    with refuses(
-        SimulationError,
-        "squared has the shape (4, 1), expected (4, 2) for 4 arc lengths and 2 names",
-        "LimitRows(squared=…)",
-        "one column for each limit",
-    ):
+    with refuses(SimulationError, "(4, 2) for 4 arc lengths and 2 names", "LimitRows(squared=…)"):
         LimitRows(
             arc_lengths=np.arange(4.0),
             inertia=np.ones((4, 2)),
@@ -105,9 +74,7 @@ def test_rows_of_other_sizes(refuses):
 
 
 def test_rows_that_do_not_rise(refuses):
-    with refuses(
-        SimulationError, "the arc lengths do not rise from 0", "LimitRows(arc_lengths=…)", "sort"
-    ):
+    with refuses(SimulationError, "lengths do not rise from 0", "LimitRows(arc_lengths=…)", "sort"):
         one = np.ones((2, 1))
         LimitRows(arc_lengths=[0.0, 0.0], inertia=one, squared=one, constant=one, names=("motor",))
 
@@ -125,10 +92,5 @@ def test_limits_that_are_not_positive(refuses):
 
 def test_excess_that_stays(refuses, monkeypatch):
     monkeypatch.setattr("noslip.control.least_time.TIGHTENING_ROUNDS", 0)
-    with refuses(
-        SimulationError,
-        "limits are still exceeded between ",
-        "fastest motion on Sine",
-        "least_time(path, limits, count=80)",
-    ):
+    with refuses(SimulationError, "limits are still exceeded between ", "fastest motion on Sine"):
         least_time(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5), count=20)

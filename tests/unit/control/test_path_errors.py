@@ -48,67 +48,37 @@ SHAPES = {
         "Parametric at parameter 0.3",
         "its point moves at every parameter",
     ),
-    "corner": (
-        graph("abs(x)"),
-        "the path has a corner: its heading jumps by 90°",
-        "Graph at parameter 0, (0, 0) m",
-        "round the corner",
-    ),
+    "corner": (graph("abs(x)"), "its heading jumps by 90°", "Graph at parameter 0, (0, 0) m"),
     "corner of a spline": (
         Nurbs(points=((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), degree=1),
         "the path has a corner: its heading jumps by 90°",
         "Nurbs at parameter 0.5, (1, 0) m",
         "round the corner",
     ),
-    "unbounded curvature": (
-        graph("abs(x)^1.5"),
-        "the curvature of the path grows without bound",
-        "Graph at parameter 0, (0, 0) m",
-        "start or end the path before this point",
-    ),
+    "unbounded curvature": (graph("abs(x)^1.5"), "grows without bound", "at parameter 0, (0, 0) m"),
     "unbounded curvature at the start": (
         graph("x^1.5", start=0.0),
         "the curvature of the path grows without bound",
         "Graph at parameter 0, (0, 0) m",
         "start or end the path before this point",
     ),
-    "upright start": (
-        graph("sqrt(x)", start=0.0),
-        "the path runs off: |r'| grows without bound",
-        "Graph at parameter 0",
-        "with another parameter",
-    ),
-    "pole": (
-        graph("1/x"),
-        "the path runs off: |r'| grows without bound",
-        "Graph at parameter 0",
-        "end the path before this point",
-    ),
-    "step": (
-        graph("floor(x)", start=-0.5, end=0.7),
-        "the path jumps by 1 m",
-        "Graph at parameter 0, (0, -1) m",
-        "close the gap",
-    ),
+    "upright start": (graph("sqrt(x)", start=0.0), "grows without bound", "Graph at parameter 0"),
+    "pole": (graph("1/x"), "the path runs off: |r'| grows without bound", "Graph at parameter 0"),
+    "step": (graph("floor(x)", start=-0.5, end=0.7), "the path jumps by 1 m", "0, (0, -1) m"),
     "not defined": (
         graph("sqrt(x)"),
         "the path is not finite from parameter -1 to ",
         "Graph at parameter -0.9",
         "where roots, logarithms and quotients are defined",
     ),
-    "too many waves": (
-        graph("sin(1e6*x)"),
-        "the path winds too much: 20000 segments do not resolve it",
-        "Graph at parameter -1",
-        "a shorter path",
-    ),
+    "too many waves": (graph("sin(1e6*x)"), "segments do not resolve it", "Graph at parameter -1"),
 }
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_that_cannot_be_driven(name, refuses):
-    path, what, where, fix = SHAPES[name]
-    with refuses(SimulationError, what, where, fix):
+    path, *parts = SHAPES[name]
+    with refuses(SimulationError, *parts):
         length(path)
 
 
@@ -125,45 +95,25 @@ def test_rounded_data_is_no_fault():
 
 def test_curvature_rate_that_is_not_finite(refuses):
     path = graph("x^2.5", start=0.0)
-    with refuses(
-        SimulationError,
-        "the curvature rate of the path is not finite",
-        "Graph at parameter 0, 0 m from the start, (0, 0) m",
-        "start or end the path before this point",
-    ):
+    with refuses(SimulationError, "rate of the path is not finite", "0 m from the start, (0, 0) m"):
         sample(path, 10)
 
 
 @pytest.mark.parametrize(("s", "shown"), [(-0.1, "-0.1"), (7.0, "7"), (math.nan, "nan")])
 def test_arc_length_off_the_path(s, shown, refuses):
-    with refuses(
-        SimulationError,
-        f"arc length {shown} m is not on the path, which is 5 m long",
-        "parameter_at(Line, …)",
-        "from 0 to length(path)",
-    ):
+    with refuses(SimulationError, f"{shown} m is not on the path, which", "parameter_at(Line, …)"):
         parameter_at(Line((0.0, 0.0), (3.0, 4.0)), np.array([1.0, s]))
 
 
 def test_too_few_samples(refuses):
-    with refuses(
-        SimulationError,
-        "the requested number of samples is 1",
-        "sample(Circle, count=…)",
-        "count=2",
-    ):
+    with refuses(SimulationError, "requested number of samples is 1", "sample(Circle, count=…)"):
         sample(Circle(radius=1.0), 1)
 
 
 #: What makes a path, and the three parts of why it does not.
 MAKERS = {
     "radius": (lambda: Circle(radius=-2.0), "radius is -2, expected more than 0", "Circle", "posi"),
-    "not a number": (
-        lambda: Circle(radius="two"),
-        "radius is 'two', which is not a finite number",
-        "Circle",
-        "give radius as a number",
-    ),
+    "not a number": (lambda: Circle(radius="two"), "'two', which is not a finite number", "Circle"),
     "infinite": (lambda: Circle(radius=math.inf), "radius is inf", "Circle", "as a number"),
     "center": (
         lambda: Circle(radius=1.0, center=(1.0, 2.0, 3.0)),
@@ -177,12 +127,7 @@ MAKERS = {
         "Circle",
         "as a number",
     ),
-    "line": (
-        lambda: Line((1.0, 2.0), (1.0, 2.0)),
-        "the line starts and ends at (1, 2) m",
-        "Line",
-        "two different points",
-    ),
+    "line": (lambda: Line((1.0, 2.0), (1.0, 2.0)), "the line starts and ends at (1, 2) m", "Line"),
     "arc": (
         lambda: Arc(center=(0.0, 0.0), radius=1.0, start_angle=0.0, angle=0.0),
         "angle is 0, so the arc is a point",
@@ -219,12 +164,7 @@ MAKERS = {
         "Polyline(blend=…)",
         "did you mean 'circle'?",
     ),
-    "short side": (
-        lambda: Polyline(points=SQUARE, radius=0.8),
-        "the side is 1 m long, and the corners at its ends take 1.6 m",
-        "from points[1] (1, 0) m to points[2] (1, 1) m",
-        "a radius of at most 0.5",
-    ),
+    "short side": (lambda: Polyline(points=SQUARE, radius=0.8), "its ends take 1.6 m", "(1, 1) m"),
     "turn back": (
         lambda: Polyline(points=((0.0, 0.0), (1.0, 0.0), (0.5, 0.0)), radius=0.1),
         "the path turns back on itself",
@@ -237,12 +177,7 @@ MAKERS = {
         "Spline(points=…, closed=True)",
         "leave out the last point",
     ),
-    "degree": (
-        lambda: Nurbs(points=SQUARE, degree=4),
-        "degree is 4, expected a whole number from 1 to 3 for 4 points",
-        "Nurbs(degree=…)",
-        "degree=3",
-    ),
+    "degree": (lambda: Nurbs(points=SQUARE, degree=4), "1 to 3 for 4 points", "Nurbs(degree=…)"),
     "weights": (
         lambda: Nurbs(points=SQUARE, degree=2, weights=(1.0, 1.0)),
         "2 weights are given, expected 4 for 4 points of degree 2",
@@ -280,30 +215,15 @@ MAKERS = {
         "give increasing knots",
     ),
     "no text": (lambda: graph(3.0), "3.0 is not text", "Graph(y=…)", "an expression of x"),
-    "unreadable": (
-        lambda: graph("2*("),
-        "expression '2*(' cannot be read: it ends where",
-        "Graph(y=…)",
-        "arithmetic of x",
-    ),
+    "unreadable": (lambda: graph("2*("), "'2*(' cannot be read: it ends where", "Graph(y=…)"),
     "unknown name": (
         lambda: Parametric(x="p", y="sin(pp)", start=0.0, end=1.0),
         "expression 'sin(pp)' uses 'pp', which is not known",
         "Parametric(y=…)",
         "did you mean 'p'?",
     ),
-    "nothing executed": (
-        lambda: graph("__import__('os')"),
-        "cannot be read",
-        "Graph(y=…)",
-        "arithmetic of x",
-    ),
-    "no interval": (
-        lambda: graph("x", start=1.0, end=1.0),
-        "the path starts and ends at 1",
-        "Graph",
-        "different values",
-    ),
+    "nothing executed": (lambda: graph("__import__('os')"), "cannot be read", "Graph(y=…)"),
+    "no interval": (lambda: graph("x", start=1.0, end=1.0), "path starts and ends at 1", "Graph"),
     "falling parameter": (
         lambda: Parametric(x="p", y="p", start=1.0, end=0.0),
         "the parameter falls from 1 to 0",
@@ -315,8 +235,8 @@ MAKERS = {
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_paths_that_cannot_be_made(name, refuses):
-    make, what, where, fix = MAKERS[name]
-    with refuses(SimulationError, what, where, fix):
+    make, *parts = MAKERS[name]
+    with refuses(SimulationError, *parts):
         make()
 
 

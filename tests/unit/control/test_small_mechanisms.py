@@ -241,9 +241,7 @@ def test_where_nothing_is_free_motions_are_those_given(controller, period):
 
 def test_what_cannot_be_controlled_is_refused(refuses):
     for controller in (*LINEAR, ns.controllers.FeedForward()):
-        with refuses(
-            ns.SimulationError, "0 force inputs for 1 degree of", "'oscillator'", "motors"
-        ):
+        with refuses(ns.SimulationError, "0 force inputs for 1 degree of", "'oscillator'"):
             law = tracking("oscillator", controller)
             ns.simulate(system("oscillator"), duration=1.0, inputs=law)
     with refuses(ns.SimulationError, "needs two degrees of freedom", "'cart'", "none"):

@@ -62,12 +62,7 @@ def test_kept_parameters_of_folded_code_can_be_changed(equations, kept):
 
 def test_folded_parameters_cannot_be_changed(equations, refuses):
     system = ns.compile(equations, fold=["m_platform"])
-    with refuses(
-        ns.SimulationError,
-        "parameter 'm_platform' is 30, but the code was compiled for 20",
-        "model 'agv', parameters",
-        "leave 'm_platform' out of fold=… when compiling",
-    ):
+    with refuses(ns.SimulationError, "but the code was compiled for 20", "model 'agv', parameters"):
         ns.simulate(system, duration=1.0, parameters={"m_platform": 30.0})
     # its own value may be given
     nominal = system.model.parameter_values()["m_platform"]
@@ -81,14 +76,7 @@ def test_other_speeds_keep_what_is_folded():
 
 
 def test_unknown_names_are_not_folded(equations, refuses):
-    with refuses(
-        ns.CompileError,
-        "there is no parameter 'm_platfrm' to fold",
-        "compilation of model 'agv'",
-        "did you mean 'm_platform'",
-    ):
+    with refuses(ns.CompileError, "'m_platfrm' to fold", "of model 'agv'", "you mean 'm_platform'"):
         ns.compile(equations, fold=["m_platfrm"])
-    with refuses(
-        ns.CompileError, "fold is 'a'", "compilation of model 'agv'", "give a list: fold=['a']"
-    ):
+    with refuses(ns.CompileError, "fold is 'a'", "of model 'agv'", "give a list: fold=['a']"):
         ns.compile(equations, fold="a")

@@ -65,6 +65,12 @@ def faults(model):
     return caught.value.faults
 
 
+def one_fault(model, what, where, fix=""):
+    """One fault is found, at this place; its words contain those given, and a fix is among them."""
+    (fault,) = faults(model)
+    assert what in fault.what and fault.where == where and fix in fault.fix and fault.fix
+
+
 def swap(model, kind, index=-1, **changes):
     """The model with fields of one part changed."""
     parts = list(getattr(model, kind))

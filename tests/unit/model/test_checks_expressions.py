@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from cart_model import CART, FLYER, LOOP, faults, more, swap
+from cart_model import CART, FLYER, LOOP, faults, more, one_fault, swap
 
 from noslip.base.families import members_of
 from noslip.model.bodies import Box, Placement
@@ -37,13 +37,7 @@ def wind(*force):
 
 
 UNREADABLE = [
-    (
-        swap(CART, "bodies", mass="2*"),
-        "body 'rod' has mass = \"2*\", which cannot be read: it ends where a number, a name or '(' "
-        "is expected",
-        "bodies.rod.mass",
-        'write arithmetic of numbers, names and functions, such as "l/2 + 0.1*cos(a)"',
-    ),
+    (swap(CART, "bodies", mass="2*"), "a number, a name or '(' is expected", "bodies.rod.mass"),
     (
         swap(CART, "joints", parent_frame=Placement(position=(0.0, "__import__('os')", 0.0))),
         "joint 'swing' has parent_frame.position[1] = \"__import__('os')\", which cannot be read: "
@@ -57,12 +51,7 @@ UNREADABLE = [
         "joints.swing.motion.angle",
         "write arithmetic",
     ),
-    (
-        position(""),
-        "row 'r' has expression = \"\", which cannot be read: it ends where",
-        "rows.r.expression",
-        "write arithmetic",
-    ),
+    (position(""), "which cannot be read: it ends where", "rows.r.expression", "write arithmetic"),
     (
         swap(CART, "bodies", mass="+".join("a" * 1001)),
         "body 'rod' has mass = \"a+a+",
@@ -72,12 +61,7 @@ UNREADABLE = [
 ]
 
 NAMES = [
-    (
-        swap(CART, "bodies", mass="ll"),
-        "body 'rod' has mass = \"ll\", which uses 'll', a name that is not declared",
-        "bodies.rod.mass",
-        "did you mean 'l'?",
-    ),
+    (swap(CART, "bodies", mass="ll"), "that is not declared", "bodies.rod.mass", "you mean 'l'?"),
     (
         replace(
             CART,
@@ -89,12 +73,7 @@ NAMES = [
         "gravity[2]",
         "declare it as [parameters.G]",
     ),
-    (
-        swap(CART, "bodies", mass="l*t"),
-        "body 'rod' has mass = \"l*t\", which uses 't', time",
-        "bodies.rod.mass",
-        "only parameters may be used here",
-    ),
+    (swap(CART, "bodies", mass="l*t"), "mass = \"l*t\", which uses 't', time", "bodies.rod.mass"),
     (
         swap(CART, "bodies", shapes=(Box(size=("swing.angle", 1.0, 1.0)),)),
         "body 'rod' has shapes[0].size[0] = \"swing.angle\", which uses 'swing.angle', a "
@@ -115,72 +94,24 @@ NAMES = [
         "joints.swing.motion.angle",
         "only parameters and t may be used here",
     ),
-    (
-        position("rail.position - rail.speed"),
-        "row 'r' has expression = \"rail.position - rail.speed\", which uses 'rail.speed', a speed",
-        "rows.r.expression",
-        "only parameters, coordinates, angles, definitions and t may be used here",
-    ),
-    (
-        velocity("rail.speed - push"),
-        "row 'r' has expression = \"rail.speed - push\", which uses 'push', an input",
-        "rows.r.expression",
-        "only parameters, coordinates, speeds, angles, rates, definitions and t may be used here",
-    ),
-    (
-        position("fly.yaw_rate", FLYER),
-        "row 'r' has expression = \"fly.yaw_rate\", which uses 'fly.yaw_rate', the rate of a named "
-        "angle",
-        "rows.r.expression",
-        "only parameters, coordinates, angles, definitions and t may be used here",
-    ),
-    (
-        speed("rail.speed*t"),
-        "independent speed number 1 has expression = \"rail.speed*t\", which uses 't', time",
-        "independent_speeds[0].expression",
-        "only parameters, coordinates, speeds, angles, rates and definitions may be used here",
-    ),
+    (position("rail.position - rail.speed"), "uses 'rail.speed', a speed", "rows.r.expression"),
+    (velocity("rail.speed - push"), "- push\", which uses 'push', an input", "rows.r.expression"),
+    (position("fly.yaw_rate", FLYER), "the rate of a named angle", "rows.r.expression"),
+    (speed("rail.speed*t"), "which uses 't', time", "independent_speeds[0].expression"),
     (
         more(wind("w", 0.0, 0.0), "speed_inputs", SpeedInput(name="w", speed="swing.rate")),
         "force 'wind' has force[0] = \"w\", which uses 'w', a speed input",
         "forces.wind.force[0]",
         "only parameters, inputs, coordinates, speeds, angles, rates, definitions and t may be",
     ),
-    (
-        position("pin.angle", LOOP),
-        "row 'r' has expression = \"pin.angle\", which uses 'pin.angle', but joint 'pin' closes a "
-        "loop and has no coordinates or speeds",
-        "rows.r.expression",
-        "use a joint that carries a body",
-    ),
+    (position("pin.angle", LOOP), "a loop and has no coordinates or speeds", "rows.r.expression"),
 ]
 
 VALUES = [
-    (
-        swap(CART, "bodies", mass="1/(l - 0.5)"),
-        "body 'rod' has mass = \"1/(l - 0.5)\", which has no finite value at l = 0.5",
-        "bodies.rod.mass",
-        "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
-    ),
-    (
-        swap(CART, "bodies", mass="9^9^9^9"),
-        "body 'rod' has mass = \"9^9^9^9\", which has no finite value",
-        "bodies.rod.mass",
-        "keep denominators away from zero",
-    ),
-    (
-        swap(CART, "bodies", mass="sqrt(-l)"),
-        "body 'rod' has mass = \"sqrt(-l)\", which has no finite value at l = 0.5",
-        "bodies.rod.mass",
-        "keep denominators away from zero",
-    ),
-    (
-        position("rail.position/(l - 0.5)"),
-        "row 'r' has expression = \"rail.position/(l - 0.5)\", which has no finite value at l = "
-        "0.5",
-        "rows.r.expression",
-        "keep denominators away from zero",
-    ),
+    (swap(CART, "bodies", mass="1/(l - 0.5)"), "has no finite value at l = 0.5", "bodies.rod.mass"),
+    (swap(CART, "bodies", mass="9^9^9^9"), "which has no finite value", "bodies.rod.mass"),
+    (swap(CART, "bodies", mass="sqrt(-l)"), "has no finite value at l = 0.5", "bodies.rod.mass"),
+    (position("rail.position/(l - 0.5)"), "has no finite value at l = 0.5", "rows.r.expression"),
     (
         swap(CART, "joints", motion={"angle": "t*asin(3)"}),
         "joint 'swing' has motion.angle = \"t*asin(3)\", which has no finite value",
@@ -190,59 +121,19 @@ VALUES = [
 ]
 
 LINEARITY = [
-    (
-        position("l*t - 1"),
-        "row 'r' has an expression without a coordinate, so it constrains nothing",
-        "rows.r.expression",
-        "use a coordinate, for example 'rail.position'",
-    ),
-    (
-        velocity("rail.position"),
-        "row 'r' has an expression without a speed",
-        "rows.r.expression",
-        "use a speed, for example 'rail.speed'; a condition on coordinates alone is a row of "
-        'type = "position"',
-    ),
-    (
-        velocity("rail.speed*swing.rate"),
-        "row 'r' has an expression that is not linear in the speeds",
-        "rows.r.expression",
-        "write a sum of terms that each have one speed as a factor; factors may depend on "
-        "coordinates, never on speeds",
-    ),
-    (
-        speed("rail.speed^2"),
-        "independent speed number 1 has an expression that is not linear in the speeds",
-        "independent_speeds[0].expression",
-        "write a sum of terms that each have one speed as a factor",
-    ),
-    (
-        speed("rail.speed + l"),
-        "independent speed number 1 has an expression with a term that contains no speed",
-        "independent_speeds[0].expression",
-        "leave that term out: an independent speed is a sum of speeds times factors",
-    ),
-    (
-        speed("l"),
-        "independent speed number 1 has an expression without a speed",
-        "independent_speeds[0].expression",
-        "use a speed, for example 'rail.speed'",
-    ),
-    (
-        wind(0.0, "push*sin(push)", 0.0),
-        "force 'wind' has force[1] that is not linear in the inputs",
-        "forces.wind.force[1]",
-        "write a sum of terms that have at most one input as a factor",
-    ),
+    (position("l*t - 1"), "without a coordinate, so it constrains nothing", "rows.r.expression"),
+    (velocity("rail.position"), "row 'r' has an expression without a speed", "rows.r.expression"),
+    (velocity("rail.speed*swing.rate"), "that is not linear in the speeds", "rows.r.expression"),
+    (speed("rail.speed^2"), "that is not linear in the speeds", "independent_speeds[0].expression"),
+    (speed("rail.speed + l"), "a term that contains no speed", "independent_speeds[0].expression"),
+    (speed("l"), "number 1 has an expression without a speed", "independent_speeds[0].expression"),
+    (wind(0.0, "push*sin(push)", 0.0), "that is not linear in the inputs", "forces.wind.force[1]"),
 ]
 
 
-@pytest.mark.parametrize("model, what, where, fix", UNREADABLE + NAMES + VALUES + LINEARITY)
-def test_an_expression_at_fault(model, what, where, fix):
-    (fault,) = faults(model)
-    assert fault.what.startswith(what)
-    assert fault.where == where
-    assert fault.fix.startswith(fix)
+@pytest.mark.parametrize("case", UNREADABLE + NAMES + VALUES + LINEARITY)
+def test_an_expression_at_fault(case):
+    one_fault(*case)
 
 
 @pytest.mark.parametrize(

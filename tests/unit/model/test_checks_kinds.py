@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from cart_model import CART, FLYER, RIM, faults, more, swap
+from cart_model import CART, FLYER, RIM, faults, more, one_fault, swap
 
 from noslip.model.bodies import Box
 from noslip.model.checks import check_model
@@ -13,27 +13,17 @@ from noslip.model.model import ModelBuilder, Scenario
 
 
 @pytest.mark.parametrize(
-    ("model", "what", "where", "fix"),
+    "case",
     [
         (replace(CART, name=3), "the model has name = 3, expected text", "name", 'name="…"'),
-        (
-            swap(CART, "parameters", unit=None),
-            "parameter 'l' has unit = None, expected text",
-            "parameters.l.unit",
-            'unit="…"',
-        ),
+        (swap(CART, "parameters", unit=None), "unit = None, expected text", "parameters.l.unit"),
         (
             swap(CART, "joints", parent=CART.bodies[0]),
             "joint 'swing' has parent = Body(name='cart', ",
             "joints.swing.parent",
             "in quotes",
         ),
-        (
-            swap(CART, "joints", motion="t"),
-            "joint 'swing' has motion = 't', expected a table of expressions",
-            "joints.swing.motion",
-            'motion={"angle": "0.5*t"}',
-        ),
+        (swap(CART, "joints", motion="t"), "a table of expressions", "joints.swing.motion"),
         (
             swap(CART, "joints", motion={"angle": 0.5}),
             "joint 'swing' has motion = {'angle': 0.5}, expected a table of expressions",
@@ -54,10 +44,8 @@ from noslip.model.model import ModelBuilder, Scenario
         ),
     ],
 )
-def test_a_field_of_another_type(model, what, where, fix):
-    (fault,) = faults(model)
-    assert fault.what.startswith(what)
-    assert fault.where == where and fix in fault.fix
+def test_a_field_of_another_type(case):
+    one_fault(*case)
 
 
 def test_nothing_else_is_said_until_they_are_mended():

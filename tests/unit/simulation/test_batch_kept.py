@@ -69,9 +69,7 @@ class TestKept:
             assert dataset["event.level"].dims == ("trajectory", "occurrence")
             assert set(dataset["ending"].values.tolist()) == {"finished"}
             assert dataset.attrs["model"] == "rolling-disk"
-        with refuses(
-            ns.SimulationError, "NetCDF is not written as '.csv'", "batch.csv", "to_dataframe()"
-        ):
+        with refuses(ns.SimulationError, "NetCDF is not written as '.csv'", "batch.csv"):
             batch.to_netcdf(tmp_path / "batch.csv")
         batch.to_xarray().to_dataframe().to_csv(tmp_path / "batch.csv")
 

@@ -57,9 +57,7 @@ def test_the_input_is_named_with_its_value_and_time(cart, name, method, refuses)
 
 
 def test_an_input_that_is_not_finite_at_the_start(cart, refuses):
-    with refuses(
-        ns.SimulationError, "input 'push' is inf at t = 0 s", "model 'cart', t = 0 s", FIX
-    ):
+    with refuses(ns.SimulationError, "'push' is inf at t = 0 s", "model 'cart', t = 0 s", FIX):
         ns.simulate(cart, duration=3.0, inputs={"push": "1/t"})
 
 

@@ -130,12 +130,7 @@ class TestKinds:
                 raise ZeroDivisionError("no force left")
             return 1.0
 
-        with refuses(
-            ns.SimulationError,
-            "a Python input raised ZeroDivisionError: no force left",
-            "inputs of model 'block'",
-            "correct the callable; it is called as f(t, q, v) and returns a number",
-        ):
+        with refuses(ns.SimulationError, "ZeroDivisionError: no force left", "of model 'block'"):
             moved(block, push=law)
 
     def test_exception_in_a_callable_is_the_cause(self, block):
@@ -203,12 +198,7 @@ class TestTables:
         assert part.q[-1] == pytest.approx(whole.q[-1], abs=1e-11)
 
     def test_what_is_no_number(self, refuses):
-        with refuses(
-            ns.SimulationError,
-            "a table holds numbers, got times 'soon' and values [1, 2]",
-            "Table(times=…, values=…)",
-            "arrays of numbers",
-        ):
+        with refuses(ns.SimulationError, "'soon' and values [1, 2]", "Table(times=…, values=…)"):
             ns.Table(times="soon", values=[1, 2])
 
     def test_unknown_kind(self, refuses):
@@ -224,12 +214,7 @@ class TestTables:
         ("times", "values"), [([0.0], [1.0]), ([0, 1], [1, 2, 3]), ([[0, 1]], [[1, 2]])]
     )
     def test_shapes_that_do_not_fit(self, refuses, times, values):
-        with refuses(
-            ns.SimulationError,
-            "a table needs as many values as times, at least 2, got",
-            "Table(times=…, values=…)",
-            "give two one-dimensional arrays of the same length",
-        ):
+        with refuses(ns.SimulationError, "as times, at least 2, got", "Table(times=…, values=…)"):
             ns.Table(times=times, values=values)
 
     @pytest.mark.parametrize(
@@ -238,12 +223,7 @@ class TestTables:
     def test_times_that_do_not_increase_or_numbers_that_are_not_finite(
         self, refuses, times, values
     ):
-        with refuses(
-            ns.SimulationError,
-            "the times of a table must increase and all numbers be finite",
-            "Table(times=…, values=…)",
-            "sort the rows by time and remove repeated or missing ones",
-        ):
+        with refuses(ns.SimulationError, "and all numbers be finite", "Table(times=…, values=…)"):
             ns.Table(times=times, values=values)
 
 
@@ -290,31 +270,16 @@ class TestSpeedInputs:
 
     def test_held_table_may_not_move_mass(self, hand, refuses):
         table = ns.Table(times=[0.0, 1.0], values=[2.0, -1.0], kind="hold")
-        with refuses(
-            ns.SimulationError,
-            "speed input 'pace' jumps between held values, but what it moves has inertia",
-            "inputs of model 'hand'",
-            "interpolate: Table(…, kind='linear') or kind='cubic'",
-        ):
+        with refuses(ns.SimulationError, "but what it moves has inertia", "inputs of model 'hand'"):
             ns.simulate(hand, duration=2.0, inputs={"pace": table})
 
     def test_callable_has_no_rate(self, hand, refuses):
-        with refuses(
-            ns.SimulationError,
-            "speed input 'pace' is given as a Python callable, whose rate is not known",
-            "inputs of model 'hand'",
-            "give an expression of t, a table or a CasADi function",
-        ):
+        with refuses(ns.SimulationError, "whose rate is not known", "inputs of model 'hand'"):
             ns.simulate(hand, duration=1.0, inputs={"pace": lambda t, q, v: 0.0})
 
     @pytest.mark.parametrize("speed", ["free.speed", "slide.speed", "dial.rate"])
     def test_expression_of_speeds_has_no_rate(self, hand, refuses, speed):
-        with refuses(
-            ns.SimulationError,
-            "speed input 'pace' depends on speeds, so its rate would need accelerations",
-            "inputs of model 'hand'",
-            "let it depend on time and coordinates only",
-        ):
+        with refuses(ns.SimulationError, "rate would need accelerations", "inputs of model 'hand'"):
             ns.simulate(hand, duration=1.0, inputs={"pace": f"0.1*{speed}"})
 
     def test_feedback_of_a_speed_that_is_given(self, system_of):
@@ -331,37 +296,20 @@ class TestSpeedInputs:
 
 class TestRefusals:
     def test_unknown_input(self, block, refuses):
-        with refuses(
-            ns.SimulationError,
-            "there is no input 'pusch'",
-            "inputs of model 'block'",
-            "did you mean 'push'?",
-        ):
+        with refuses(ns.SimulationError, "is no input 'pusch'", "model 'block'", "mean 'push'?"):
             moved(block, pusch=1.0)
 
     def test_rate_of_a_speed_input_cannot_be_given(self, hand, refuses):
-        with refuses(
-            ns.SimulationError, "there is no input 'pace_rate'", "inputs of model 'hand'", "'pace'"
-        ):
+        with refuses(ns.SimulationError, "there is no input 'pace_rate'", "inputs of model 'hand'"):
             ns.simulate(hand, duration=1.0, inputs={"pace_rate": 1.0})
 
     @pytest.mark.parametrize("spec", [None, np.nan, [1.0, 2.0]])
     def test_not_a_number(self, block, refuses, spec):
-        with refuses(
-            ns.SimulationError,
-            f"input 'push' is {spec!r}, which is not a finite number",
-            "inputs of model 'block'",
-            "give a number, an expression of t, a Table",
-        ):
+        with refuses(ns.SimulationError, f"{spec!r}, which is not", "inputs of model 'block'"):
             moved(block, push=spec)
 
     def test_text_that_is_not_an_expression(self, block, refuses):
-        with refuses(
-            ns.SimulationError,
-            "expression '2*(t' cannot be read: a ')' is missing",
-            "input 'push' of model 'block'",
-            "write arithmetic of t, parameters, coordinates and speeds",
-        ):
+        with refuses(ns.SimulationError, "be read: a ')' is missing", "'push' of model 'block'"):
             moved(block, push="2*(t")
 
     def test_unknown_name_in_an_expression(self, block, refuses):
@@ -384,10 +332,5 @@ class TestRefusals:
     def test_casadi_function_of_another_shape(self, block, refuses, taken, given, said):
         symbols = [ca.SX.sym(f"s{k}", n) for k, n in enumerate(taken)]
         law = ca.Function("law", symbols, [ca.repmat(symbols[0], given, 1)])
-        with refuses(
-            ns.SimulationError,
-            f"input 'push' is a CasADi function {said}, expected one from t, q, v and the",
-            "inputs of model 'block'",
-            "write ca.Function(name, [t, q, v, p], [value])",
-        ):
+        with refuses(ns.SimulationError, f"{said}, expected one", "inputs of model 'block'"):
             moved(block, push=law)

@@ -103,12 +103,7 @@ class TestSamples:
     def test_completed_start_of_another_time(self, system_of, refuses):
         system = system_of("shaken-pendulum")
         start = ns.complete_start(system, {}, time=3.0)
-        with refuses(
-            ns.SimulationError,
-            "the start is for t = 3 s, but the run starts at 0 s",
-            "simulation of model 'shaken-pendulum'",
-            "pass start_time=3",
-        ):
+        with refuses(ns.SimulationError, "but the run starts at 0 s", "of model 'shaken-pendulum'"):
             ns.simulate(system, duration=1.0, start=start)
         assert ns.simulate(system, duration=1.0, start=start, start_time=3.0).success
 
@@ -175,12 +170,7 @@ class TestEndings:
         assert disk_run.message == "The run reached its end time."
 
     def test_steps_used_up(self, disk, refuses):
-        with refuses(
-            ns.SimulationError,
-            "The allowed number of steps was used up",
-            "model 'rolling-disk', t = ",
-            "pass on_failure='return'",
-        ):
+        with refuses(ns.SimulationError, "of steps was used up", "model 'rolling-disk', t = "):
             ns.simulate(disk, duration=2.0, start=DISK, max_steps=3)
 
     def test_failure_can_be_returned(self, disk):
@@ -201,12 +191,7 @@ class TestEndings:
         assert run.slip < 1e-14 and run.gap < 1e-14
 
     def test_numbers_that_are_not_finite(self, system_of, refuses):
-        with refuses(
-            ns.SimulationError,
-            "The equations gave a number that is not finite",
-            "model 'pendulum', t = ",
-            "on_failure='return'",
-        ):
+        with refuses(ns.SimulationError, "a number that is not finite", "model 'pendulum', t = "):
             ns.simulate(system_of("pendulum"), duration=2.0, inputs={"torque": 1e308})
 
     @pytest.mark.parametrize("method", ["dop853", "rk4"])

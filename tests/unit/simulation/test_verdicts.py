@@ -71,9 +71,7 @@ def test_nothing_moves_and_nothing_is_wrong(block):
 
 
 def test_time_must_be_able_to_pass(block, refuses):
-    with refuses(
-        ns.SimulationError, "are 16 s apart", "model 'block'", "start_time nearer to zero"
-    ):
+    with refuses(ns.SimulationError, "are 16 s apart", "model 'block'", "start_time nearer"):
         ns.simulate(block, duration=10.0, start_time=1e17)
     assert ns.simulate(block, duration=10.0, start_time=1e9).steps > 0
 
