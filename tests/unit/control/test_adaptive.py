@@ -135,22 +135,6 @@ def test_a_vehicle_learns_its_load_on_a_path(system_of):
     assert run.path_errors.distance[-1] < 0.01
 
 
-def test_a_sampled_loop_adapts_too(system_of):
-    """With nothing unknown, what a hold misses is taken for mass: in proportion to the period."""
-    system = system_of("manipulator-3r")
-    off = []
-    for period in (0.005, 0.0025):
-        loop = ns.ControlLoop(controller=adaptive_arm(), period=period)
-        run = ns.follow(system, ARM, controller=loop, parameters=HEAVY, duration=2.0)
-        assert run["adapted.m3"][0] == 2.5
-        off.append(np.abs(run["adapted.m3"] - 2.5).max())
-    assert off[0] < 0.1 and off[1] < 0.55 * off[0]
-    # what is unknown is found but for that
-    loop = ns.ControlLoop(controller=adaptive_arm(start=(1.0, 0.0033)), period=0.0025)
-    run = ns.follow(system, ARM, controller=loop, parameters=HEAVY, duration=6.0)
-    assert run["adapted.m3"][-1] == pytest.approx(2.5, abs=0.1)
-
-
 def test_values_stay_above_their_bounds(system_of):
     controller = adaptive_arm(lower=(0.9, 0.001), rates=(400.0, 20.0))
     run = ns.follow(
@@ -182,29 +166,6 @@ def test_a_reaction_is_held_beside_the_motion(system_of):
     assert np.abs(found - (5 + 3 * np.sin(2 * held.t))).max() < 1e-9
     assert np.abs(held["force_error.front_left.longitudinal"]).max() < 1e-9
     assert np.abs(held.q - plain.q).max() < 1e-8
-
-
-def test_forces_and_adaptation_go_together(system_of):
-    """The force is as wanted as soon as the mass is; V is that of the motion alone."""
-    system = system_of("mecanum-base")
-    inner = ns.controllers.AdaptiveTracking(unknown=("mass",), rates=(300.0,))
-    plant = ns.Plant(parameters={"mass": 64.0})
-    options = {"plant": plant, "duration": 10.0, "reactions": True} | TIGHT
-    alone = ns.follow(system, BASE, controller=inner, **options)
-    row = "front_left.longitudinal"
-    both = ns.follow(
-        system,
-        BASE,
-        controller=ns.controllers.MotionForce(motion=inner, reactions={row: 5.0}),
-        **options,
-    )
-    V = both["lyapunov"]
-    assert np.max(np.diff(V)) < 1e-9 * V[0] and np.abs(V - alone["lyapunov"]).max() < 1e-7 * V[0]
-    missed = both[f"force_error.{row}"]
-    assert np.abs(both[f"reaction.{row}"] + missed - 5.0).max() < 1e-9
-    # what is not known of the mass is missing from the force
-    early, late = np.abs(missed[:100]).max(), np.abs(missed[-100:]).max()
-    assert 0.05 < early < 5.0 and late < 0.2 * early
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
+from scipy.linalg import expm, solve_discrete_are
 from scipy.stats import chi2
 from small_mechanisms import cart
 
@@ -185,19 +185,6 @@ def test_late_values_and_a_bias_are_those_of_a_kalman_filter_with_a_longer_state
     assert np.ptp(run["bias.cart.speed"]) == 0.0 and abs(run["bias.cart.speed"][0] - 0.1) > 0.01
 
 
-def test_its_steady_covariance_solves_the_discrete_riccati_equation(system):
-    run = ns.simulate(system, duration=20.0, inputs=held_cart(system, noisy_cart()), samples=2)
-    F, G = discrete()
-    H = np.array([[1.0, 0.0]])
-    before = solve_discrete_are(F.T, H.T, G @ G.T * FORCE**2, np.array([[POSITION**2]]))
-    K = before @ H.T / (before[0, 0] + POSITION**2)
-    after = before - K @ H @ before
-    names = ("cart.position", "cart.speed")
-    for i, j in ((0, 0), (0, 1), (1, 1)):
-        found = run[f"covariance.{names[i]},{names[j]}"][-1]
-        assert found == pytest.approx(after[i, j], rel=1e-12)
-
-
 @pytest.mark.parametrize("period", [PERIOD, 0.4])
 def test_the_steady_covariance_under_white_noise_is_that_of_the_exact_riccati_equation(
     system, period
@@ -219,27 +206,6 @@ def test_the_steady_covariance_under_white_noise_is_that_of_the_exact_riccati_eq
     for i, j in ((0, 0), (0, 1), (1, 1)):
         found = run[f"covariance.{names[i]},{names[j]}"][-1]
         assert found == pytest.approx(after[i, j], rel=1e-8)
-
-
-def test_often_sampled_it_is_the_filter_of_continuous_time(system):
-    """Kalman–Bucy: a sensor of density d, sampled every T, approaches it with T."""
-    A, density, blur = np.array([[0.0, 1.0], [0.0, -D / M]]), 0.7, 0.02
-    H = np.array([[1.0, 0.0]])
-    P = solve_continuous_are(A.T, H.T, np.diag([0.0, density**2]), np.array([[blur**2]]))
-    errors = []
-    for period in (0.02, 0.01):
-        plant = noisy_cart(
-            estimator=ns.sensors.ExtendedKalman(drift={"cart.speed": density}),
-            sensors=(ns.Sensor(of="cart.position", density=blur),),
-            actuators=(),
-        )
-        motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 0.0})
-        controller = ns.controllers.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
-        made, _ = law(system, motion, controller, plant, period)
-        run = ns.simulate(system, duration=8.0, inputs=made, samples=2)
-        errors.append(run["covariance.cart.speed,cart.speed"][-1] / P[1, 1] - 1)
-    # of first order in the period
-    assert abs(errors[1]) < 0.05 and errors[1] / errors[0] == pytest.approx(0.5, abs=0.05)
 
 
 def test_white_noise_of_a_state_on_constraints_is_that_of_its_linearization(system_of):

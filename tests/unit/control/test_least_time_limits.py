@@ -69,20 +69,6 @@ def test_straight_line_is_driven_as_a_trapezoid_or_triangle(speed):
     assert len(timing.times) <= 4
 
 
-def test_straight_line_without_a_speed_limit_is_bang_bang():
-    timing = least_time(LINE, Limits(acceleration=0.8))
-    assert timing.duration(LINE) == pytest.approx(2 * math.sqrt(3 / 0.8), rel=1e-12)
-    assert timing.speeds == pytest.approx((0.0, math.sqrt(3 * 0.8), 0.0), rel=1e-9)
-
-
-def test_straight_line_between_given_speeds():
-    """v² rises by 2 a s from 1 and from 0.25 until they meet."""
-    timing = least_time(LINE, Limits(acceleration=0.8), start_speed=1.0, end_speed=0.5)
-    peak = math.sqrt((1 + 0.25 + 2 * 0.8 * 3) / 2)
-    assert timing.speeds == pytest.approx((1.0, peak, 0.5), rel=1e-9)
-    assert timing.times[-1] == pytest.approx((2 * peak - 1.5) / 0.8, rel=1e-10)
-
-
 def test_circle_with_a_lateral_limit():
     path = Circle(radius=2.0, turns=1.3)
     limits = Limits(acceleration=0.8, lateral_acceleration=0.5)
@@ -115,24 +101,6 @@ def test_quadratic_drag():
     for count in (20, 80, 500):
         found = least_time(LINE, Limits(rows=rows), count=count).duration(LINE)
         assert found == pytest.approx(exact, rel=5e-6)
-
-
-def test_lateral_limit_as_a_row_is_the_same():
-    samples = sample(SINE, 1001)
-    bend = np.abs(samples.curvature)[:, None]
-    rows = LimitRows(
-        arc_lengths=samples.arc_length,
-        inertia=0 * bend,
-        squared=bend,
-        constant=0 * bend - 0.5,
-        names=("grip",),
-    )
-    by_rows = Limits(acceleration=0.8, rows=rows)
-    plain = Limits(acceleration=0.8, lateral_acceleration=0.5)
-    assert_limits_hold(least_time(SINE, by_rows), SINE, by_rows)
-    for count, off in ((500, 2e-4), (4000, 3e-6)):
-        one, other = (least_time(SINE, limits, count=count) for limits in (by_rows, plain))
-        assert one.times[-1] == pytest.approx(other.times[-1], rel=off)
 
 
 # a second way
@@ -217,9 +185,3 @@ def test_limits_hold_for_any_numbers(speed, pull, lateral, entry):
     gentler = Limits(speed=speed, acceleration=0.9 * pull, lateral_acceleration=lateral)
     if entry == 0:
         assert timing.times[-1] <= least_time(path, gentler, count=40).times[-1] * (1 + 1e-9)
-
-
-def test_length_of_the_schedule_is_that_of_the_path():
-    timing = least_time(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
-    t, v = np.array(timing.times), np.array(timing.speeds)
-    assert np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2) == pytest.approx(length(SINE), rel=1e-12)

@@ -29,22 +29,6 @@ def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
     assert max(np.max(np.abs(easier[n])) for n in limits) < most
 
 
-def test_on_a_line_it_is_bang_bang(agv):
-    """Both wheels push the vehicle, and turn all three: τ = (m r + 3 I/r)/2 · a."""
-    path = ns.paths.Line(start=(0.0, 0.0), end=(4.0, 0.0))
-    limit = 0.2
-    rows = motor_limits(agv, path, {"torque1": limit, "torque2": limit}, follower=FOLLOWS)
-    p = agv.model.parameter_values()
-    mass = p["m_platform"] + 3 * p["m_wheel"]
-    inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
-    assert np.abs(rows.inertia) == pytest.approx(inertia, rel=1e-10)
-    assert np.max(np.abs(rows.squared)) < 1e-9
-    timing = ns.timing.least_time(path, ns.timing.Limits(rows=rows))
-    # half of it faster and faster, then slower and slower
-    expected = 2 * np.sqrt(4.0 * inertia / limit)
-    assert timing.duration(path) == pytest.approx(expected, rel=1e-10)
-
-
 def test_unknown_inputs_are_refused(agv):
     path = ns.paths.Line(start=(0.0, 0.0), end=(4.0, 0.0))
     with pytest.raises(ns.SimulationError, match="no force input 'tork' to limit") as caught:

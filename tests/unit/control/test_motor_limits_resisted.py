@@ -5,7 +5,6 @@ simulation under the inputs.
 """
 
 import dataclasses
-import math
 from functools import cache
 
 import numpy as np
@@ -226,34 +225,6 @@ def test_one_freedom_has_a_closed_form():
     # the speed has a cusp between two of the 4001 samples
     assert np.max(run["cart.vx"]) == pytest.approx(v, rel=1e-3)
     assert result.tracking_error < 1e-9
-
-
-def test_friction_on_a_line_is_bang_bang():
-    """F − R forward and F + R back, but for the smooth part of friction next to rest."""
-    system = agv("friction")
-    p = system.model.parameter_values()
-    mass = p["m_platform"] + 3 * p["m_wheel"]
-    inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
-    timing = ns.timing.LeastTime(inputs=MOTORS).on(system, LINE, FOLLOWS)
-    up, down = (LIMIT - 0.1) / inertia, (LIMIT + 0.1) / inertia
-    top = math.sqrt(2 * 4.0 / (1 / up + 1 / down))
-    assert max(timing.speeds) == pytest.approx(top, rel=1e-3)
-    assert timing.duration(LINE) == pytest.approx(top / up + top / down, rel=1e-3)
-
-
-def test_rows_without_resistance_are_as_they_were():
-    """Dampers change neither what is due to inertia nor, without them, anything at all."""
-    plain = ns.timing.motor_limits(agv(), EIGHT, MOTORS, follower=FOLLOWS)
-    damped = ns.timing.motor_limits(agv("both"), EIGHT, MOTORS, follower=FOLLOWS)
-    assert plain.resistance is None
-    for column in ("inertia", "squared", "constant"):
-        scale = np.max(np.abs(getattr(plain, column)))
-        assert getattr(damped, column) == pytest.approx(getattr(plain, column), abs=1e-9 * scale)
-    r, rate = damped.resistance(np.array([1.0]), np.array([0.3]))
-    ahead, _ = damped.resistance(np.array([1.0]), np.array([0.3 + 1e-6]))
-    behind, _ = damped.resistance(np.array([1.0]), np.array([0.3 - 1e-6]))
-    assert (ahead - behind) / 2e-6 == pytest.approx(rate, rel=1e-6)
-    assert r[0, :2] == pytest.approx(-r[0, 2:])
 
 
 def test_what_depends_on_more_than_place_and_speed_is_refused(refuses):

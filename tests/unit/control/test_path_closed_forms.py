@@ -54,14 +54,6 @@ def test_circle(clockwise):
     assert samples.heading[-1] - samples.heading[0] == pytest.approx(sign * 4 * math.pi, rel=1e-14)
 
 
-def test_arc_is_a_part_of_a_circle():
-    arc = Arc(center=(0.0, 0.0), radius=2.0, start_angle=1.0, angle=-2.0)
-    circle = Circle(radius=2.0, start_angle=1.0, turns=1 / math.pi, clockwise=True)
-    one, other = sample(arc, 33), sample(circle, 33)
-    np.testing.assert_allclose([one.x, one.y], [other.x, other.y], atol=1e-14)
-    np.testing.assert_allclose(one.curvature, -0.5, rtol=1e-14)
-
-
 def test_catenary_of_the_paper():
     path = Catenary(x0=1.0, extent=5.0)
     assert length(path) == pytest.approx(5.0, rel=1e-15)
@@ -70,11 +62,6 @@ def test_catenary_of_the_paper():
         np.testing.assert_allclose(here[:2], [x, y], rtol=1e-12)
         assert here[2] == pytest.approx(-1 / (1 + s**2), rel=1e-13)
         assert math.pi / 2 - math.atan(here[2]) == pytest.approx(psi, rel=1e-12)
-
-
-def test_catenary_hangs():
-    samples = sample(Catenary(x0=1.7, extent=6.0), 50)
-    np.testing.assert_allclose(samples.x, 1.7 * np.cosh(samples.y / 1.7), rtol=1e-13)
 
 
 @mpmath.workdps(30)
@@ -115,25 +102,6 @@ def test_lengths_by_quadrature(path, speed, breaks):
     assert length(path) == pytest.approx(float(mpmath.quad(speed, breaks)), rel=1e-13)
 
 
-def test_ellipse_curvature_at_its_vertices():
-    path = Ellipse(half_width=3.0, half_height=2.0)
-    assert values(path, 0.0)[2] == pytest.approx(3 / 4, rel=1e-14)
-    assert values(path, math.pi / 2)[2] == pytest.approx(2 / 9, rel=1e-14)
-
-
-def test_figure_eight_crosses_itself_without_curvature():
-    path = FigureEight(half_width=2.0, half_height=1.0, center=(1.0, 3.0))
-    for p in (0.0, math.pi):
-        np.testing.assert_allclose(values(path, p), [1.0, 3.0, 0.0], atol=1e-14)
-    # two loops of opposite sense: it heads as at the start after one turn
-    samples = sample(path, 201)
-    assert samples.heading[-1] == pytest.approx(samples.heading[0], abs=1e-12)
-    # its right end and its top, which nothing of it passes
-    np.testing.assert_allclose(values(path, math.pi / 2)[:2], [3.0, 3.0], rtol=1e-15)
-    assert values(path, math.pi / 4)[1] == pytest.approx(4.0, rel=1e-15)
-    assert np.max(samples.x) <= 3.0 and np.max(samples.y) <= 4.0
-
-
 def test_nurbs_quarter_circle_is_exact():
     w = math.sqrt(0.5)
     path = Nurbs(
@@ -146,21 +114,6 @@ def test_nurbs_quarter_circle_is_exact():
     np.testing.assert_allclose(np.hypot(samples.x, samples.y), 2.0, rtol=1e-14)
     np.testing.assert_allclose(samples.curvature, 0.5, rtol=1e-12)
     assert length(path) == pytest.approx(math.pi, rel=1e-14)
-
-
-def test_nurbs_of_degree_one_less_than_its_points_is_a_bezier_curve():
-    points = np.array([(0.0, 0.0), (1.0, 2.0), (3.0, -1.0), (4.0, 1.0)])
-    path = Nurbs(points=points, degree=3)
-    for p in np.linspace(0, 1, 7):
-        bernstein = np.array([(1 - p) ** 3, 3 * p * (1 - p) ** 2, 3 * p**2 * (1 - p), p**3])
-        np.testing.assert_allclose(values(path, p)[:2], bernstein @ points, atol=1e-14)
-
-
-def test_spline_of_points_on_a_line_is_a_line():
-    path = Spline(points=((0.0, 0.0), (3.0, 4.0), (6.0, 8.0)))
-    np.testing.assert_allclose(sample(path, 11).curvature, 0.0, atol=1e-15)
-    assert length(path) == pytest.approx(10.0, rel=1e-15)
-    assert length(Spline(points=((0.0, 0.0), (3.0, 4.0)))) == pytest.approx(5.0, rel=1e-15)
 
 
 def test_closed_splines_of_points_on_a_circle_approach_it():

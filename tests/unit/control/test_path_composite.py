@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from noslip.base.errors import SimulationError
-from noslip.control.curves import Arc, Clothoid, Graph, Line, Polyline, Spline
-from noslip.control.path_geometry import Composite, curvature, length, sample, tangent
+from noslip.control.curves import Arc, Clothoid, Graph, Line, Spline
+from noslip.control.path_geometry import Composite, length, sample, tangent
 
 LINE = Line((0.0, 0.0), (2.0, 0.0))
 ARC = Arc(center=(2.0, 1.0), radius=1.0, start_angle=-math.pi / 2, angle=1.2)
@@ -48,14 +48,6 @@ def tangent_at_the_end(path):
     return tuple(r), tuple(r + t)
 
 
-def test_each_part_is_itself():
-    path = Composite((LINE, ARC))
-    samples = sample(path, 161)
-    own = sample(ARC, 61)
-    np.testing.assert_allclose([samples.x[-61:], samples.y[-61:]], [own.x, own.y], atol=1e-14)
-    np.testing.assert_allclose(samples.y[:101], 0.0, atol=1e-15)
-
-
 def test_a_part_is_not_evaluated_where_it_is_not_defined():
     """√x ends where the line starts; its derivatives would not be numbers on the other side."""
     root = Graph(y="sqrt(x)", start=4.0, end=1.0)
@@ -76,16 +68,6 @@ def test_a_hundred_parts():
     step = np.hypot(np.diff(samples.x), np.diff(samples.y))
     assert np.max(np.abs(step / (length(path) / 2000) - 1)) < 1e-2
     assert set(np.round(np.abs(samples.curvature), 9)) == {0.0, round(1 / 0.7, 9)}
-
-
-@pytest.mark.parametrize("blend", ["circle", "clothoid"])
-def test_a_polyline_with_a_hundred_corners(blend):
-    rng = np.random.default_rng(3)
-    points = np.column_stack([2.0 * np.arange(102), rng.uniform(-0.5, 0.5, 102)])
-    path = Polyline(points=points, radius=0.5, blend=blend)
-    samples = sample(path, 1001)
-    np.testing.assert_allclose([samples.x[-1], samples.y[-1]], points[-1], atol=1e-12)
-    assert np.all(np.abs(samples.curvature) <= 2 + 1e-9)
 
 
 def test_gap_at_a_joint(refuses):
@@ -114,11 +96,6 @@ def test_a_clothoid_makes_the_curvature_continuous():
     path = Composite((LINE, easing, arc), smooth_curvature=True)
     samples = sample(path, 401)
     assert np.max(np.abs(np.diff(samples.curvature))) < 2 * length(path) / 400 / 0.8
-
-
-def test_no_parts(refuses):
-    with refuses(SimulationError, "no paths are given", "Composite", "at least one path"):
-        Composite(())
 
 
 # splines
@@ -151,30 +128,3 @@ def test_a_spline_passes_its_points_and_is_smooth_there(points):
         np.testing.assert_allclose(before, at[k], atol=1e-6)
     # the ends are not curved
     np.testing.assert_allclose(at[[0, -1], 4:], 0.0, atol=1e-10)
-
-
-@given(points_of_splines, st.floats(-3.0, 3.0), st.floats(-5, 5), st.floats(-5, 5))
-def test_a_spline_moves_with_its_points(points, angle, x, y):
-    assume(well_apart(points))
-    c, s = math.cos(angle), math.sin(angle)
-    moved = [(x + c * a - s * b, y + s * a + c * b) for a, b in points]
-    assume(well_apart(moved))
-    p = ca.SX.sym("p")
-    at = np.linspace(0.05, 0.95, 7)
-    values = []
-    for path in (Spline(points=points), Spline(points=moved)):
-        f = ca.Function("f", [p], [ca.vertcat(path.position(p), curvature(path, p))])
-        values.append(f(ca.DM(at * path.interval[1]).T).full())
-    a, b, kappa = values[0]
-    assume(np.max(np.abs(kappa)) < 1e4)
-    np.testing.assert_allclose(values[1][0], x + c * a - s * b, atol=1e-9)
-    np.testing.assert_allclose(values[1][1], y + s * a + c * b, atol=1e-9)
-    np.testing.assert_allclose(values[1][2], kappa, rtol=1e-6, atol=1e-6)
-
-
-@given(st.lists(st.floats(-1.0, 1.0), min_size=2, max_size=10))
-def test_length_of_a_spline_is_at_least_that_of_its_chords(heights):
-    """Points that advance by 1 each: the spline has no cusp."""
-    path = Spline(points=[(1.0 * k, y) for k, y in enumerate(heights)])
-    chords = path.breaks[-1]
-    assert chords * (1 - 1e-12) <= length(path) <= 1.5 * chords

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from noslip.base.families import members_of
-from noslip.control.curves import Catenary, Circle, Ellipse, Line, Sine
+from noslip.control.curves import Circle, Ellipse, Line
 from noslip.control.least_time import LeastTime
 from noslip.control.path_geometry import curvature, curvature_rate, length, stretch
 from noslip.control.timing_laws import (
@@ -209,36 +209,3 @@ def test_constant_speed():
 def test_circle_at_constant_energy(m, T, b, R, period):
     law = ConstantEnergy(total_speed=math.sqrt(2 * T / m), radius_of_gyration=b)
     assert law.duration(Circle(radius=R)) == pytest.approx(period, rel=1e-14)
-
-
-def test_sine_at_constant_energy_takes_its_period():
-    law = ConstantEnergy(total_speed=1.0, radius_of_gyration=1.0)
-    path = Sine(amplitude=-1.0, wave_number=1.0, extent=2 * math.pi)
-    assert law.duration(path) == pytest.approx(8.55088123957309, rel=1e-14)
-
-
-def test_sine_at_constant_energy():
-    law = ConstantEnergy(total_speed=1.0, radius_of_gyration=1.0)
-    path = Sine(amplitude=-1.0, wave_number=1.0, extent=8.0)
-    times = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0])
-    _, x, speed, _ = drive(law, path, times)
-    table = [0.72651269199776, 1.4732609741021, 2.2048122486813, 2.9463678074744,
-             3.6618944715993, 5.1371415118862, 7.3524426589635]  # fmt: skip
-    np.testing.assert_allclose(x[1:], table, rtol=1e-11)
-    # ṡ = v_T sin Ψ
-    psi = [1.2418635110556, 0.79485841689299, 1.0967212114166, 1.5003460771104,
-           1.781828443446, 2.1948990729101, 1.0001458879831]  # fmt: skip
-    np.testing.assert_allclose(speed[1:], np.sin(psi), rtol=1e-11)
-
-
-def test_catenary_at_constant_energy():
-    law = ConstantEnergy(total_speed=1.0, radius_of_gyration=1.0)
-    s, _, _, pull = drive(law, Catenary(x0=1.0, extent=6.0), np.arange(6.0))
-    table = [0.75811103221072, 1.6768334985391, 2.6600956686815, 3.6556834262991, 4.6541227608926]
-    np.testing.assert_allclose(s[1:], table, rtol=1e-11)
-    # F_cs = m (s̈ − a φ̇²) with m = 1, a = 1/2
-    kappa = -1 / (1 + s**2)
-    force = pull - 0.5 * kappa**2 / (1 + kappa**2)
-    table = [0.053494032887421, 0.020809581121098, 0.0022470754707694, 3.1595119517921e-05,
-             -0.00017499060882454]  # fmt: skip
-    np.testing.assert_allclose(force[1:], table, atol=1e-12)

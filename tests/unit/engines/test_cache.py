@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import noslip as ns
-from noslip.base.memory import IdentityKey, LRUCache, value_key
+from noslip.base.memory import value_key
 
 
 def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used():
@@ -23,16 +23,6 @@ def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used(
     assert ("test", 0) not in system._cache.keys()
     assert make(1) == 1
     assert made == list(range(system._cache.max_entries + 1))
-
-
-def test_what_is_not_kept_is_made_again():
-    cache, made = LRUCache(), []
-
-    def make():
-        made.append(len(made))
-        return made[-1]
-
-    assert [cache.get("key", make, is_kept=bool) for _ in range(3)] == [0, 1, 1]
 
 
 @dataclass(frozen=True)
@@ -54,9 +44,3 @@ def test_a_frozen_data_class_is_its_own_key_and_nothing_else_is():
     assert value_key(Value(1.0)) == value_key(Value(1.0)) != value_key(Value(2.0))
     for other in (Value([1.0]), Value(np.zeros(2)), Changeable(1.0), Law(1.0), object(), 1.0):
         assert value_key(other) is None
-
-
-def test_an_identity_key_holds_its_owner():
-    first, second = Law(1.0), Law(1.0)
-    assert IdentityKey(first) == IdentityKey(first) != IdentityKey(second)
-    assert IdentityKey(first).owner is first and IdentityKey(first) != first

@@ -9,20 +9,15 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from noslip.base import files
 from noslip.base.memory import LRUCache
-from noslip.engines import code_store, llvm, machine_code
+from noslip.engines import code_store, machine_code
 from noslip.engines.code_store import _HEADER
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, stored_machine_code
-from noslip.engines.native import NativeFunction
-from noslip.engines.optimization import optimize
-from noslip.engines.program import interpret_rows
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of files")
 
@@ -141,41 +136,6 @@ def test_code_from_memory_from_disk_and_new_is_the_same_function(store, compilat
     assert len(objects(store)) == 1
 
 
-@pytest.mark.parametrize("name", ["rolling-disk", "whipple-bicycle"])
-def test_right_hand_sides_from_disk_and_interpreter(system_of, rng, compilations, name):
-    system = system_of(name)
-    program = optimize(system.program("rates", system.rates_expression))
-    text = llvm.print_llvm([program])
-    n = 7
-    inputs = [rng.normal(size=(n, size)) for size in program.input_sizes]
-    inputs = [inputs[0][:, 0], inputs[1], inputs[2], system.parameters()]
-
-    def rows(engine):
-        sizes, size = program.input_sizes, program.output_size
-        return NativeFunction.of("rates", engine, "program0", sizes, size).map(*inputs)
-
-    compilations.clear()  # the system's own
-    new, loaded = rows(stored_machine_code(text)), rows(afresh(text))
-    assert compilations == [text]
-    assert loaded.tobytes() == new.tobytes()
-    # native sums are fused
-    np.testing.assert_allclose(loaded, interpret_rows(program, *inputs), rtol=1e-10, atol=1e-10)
-
-
-def test_another_process_compiles_nothing(store):
-    stored_machine_code(TEXT)
-    code = (
-        "import sys\n"
-        "from noslip.engines import machine_code\n"
-        "machine_code.optimized_module = None\n"
-        "engine = machine_code.stored_machine_code(sys.stdin.read())\n"
-        "import ctypes\n"
-        "f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)\n"
-        "print(f(engine.get_function_address('f'))(0.7, 2).hex())\n"
-    )
-    assert python(code, TEXT).strip() == value(stored_machine_code(TEXT)).hex()
-
-
 RUN_COMPILING = """
 import sys
 import noslip as ns
@@ -208,37 +168,6 @@ def python(code: str, text: str = "", said: str = "") -> str:
     return ended.stdout
 
 
-def test_threads_get_the_same_function(compilations):
-    with ThreadPoolExecutor(8) as pool:
-        texts = [constant(k % 5) for k in range(40)]
-        assert list(pool.map(lambda t: value(stored_machine_code(t)), texts)) == [
-            k % 5 + 0.5 for k in range(40)
-        ]
-    assert set(compilations) == set(texts)
-
-
-@pytest.mark.slow
-def test_engine_lives_as_long_as_its_user(monkeypatch):
-    engine = stored_machine_code(TEXT)
-    forget()
-    for k in range(machine_code._ENGINES.max_entries + 6):
-        stored_machine_code(constant(k))
-    assert value(engine) == math.sin(0.7) / 3 + math.cos(4.0)
-    assert len(machine_code._ENGINES.keys()) == machine_code._ENGINES.max_entries
-
-
-def test_import_loads_nothing_beyond_the_compiler():
-    code = (
-        "import sys, llvmlite.binding, noslip.base.errors\n"
-        "known = set(sys.modules)\n"
-        "import noslip.engines.machine_code\n"
-        "print(*(name for name in set(sys.modules) - known))"
-    )
-    added = {name.split(".")[0] for name in python(code).split()}
-    assert added <= {"noslip", *sys.stdlib_module_names}
-    assert not added & {"pickle", "multiprocessing", "asyncio"}
-
-
 # key
 
 
@@ -263,14 +192,6 @@ def change_host(patch, place, part):
     patch.setattr(machine_code, "host", lambda: tuple(host))
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_code_for_something_else_has_another_key(monkeypatch, what):
-    before = machine_code._key(TEXT, CONTROL_FLOW_PASSES)
-    assert machine_code._key(TEXT, CONTROL_FLOW_PASSES) == before
-    CHANGES[what](monkeypatch)
-    assert machine_code._key(TEXT, CONTROL_FLOW_PASSES) != before
-
-
 @pytest.mark.parametrize("what", [what for what in CHANGES if what != "triple"])
 def test_code_for_something_else_is_not_loaded(store, compilations, monkeypatch, what):
     stored_machine_code(TEXT)
@@ -278,15 +199,6 @@ def test_code_for_something_else_is_not_loaded(store, compilations, monkeypatch,
     afresh(TEXT)
     assert compilations == [TEXT, TEXT]
     assert len(objects(store)) == 2
-
-
-def test_other_passes_and_texts_have_other_keys():
-    keys = {
-        machine_code._key(text, passes)
-        for text in (TEXT, TEXT + "\n", "")
-        for passes in (("sroa", "simplify_cfg"), ("simplify_cfg", "sroa"), ("sroa",), ())
-    }
-    assert len(keys) == 12
 
 
 def test_passes_are_run_in_memory_and_on_disk_apart(store, compilations):
@@ -469,25 +381,6 @@ def test_links_count_as_what_they_lead_to(tmp_path, store, compilations, monkeyp
     monkeypatch.setattr(os, "geteuid", lambda: real.stat().st_uid + 1)
     afresh(TEXT)
     assert len(compilations) == 3
-
-
-@unix
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away"
-)
-@pytest.mark.parametrize("is_link", [False, True])
-def test_folder_given_to_another_user_is_not_used(tmp_path, store, compilations, is_link):
-    real = tmp_path / "real"
-    real.mkdir(mode=0o700)
-    os.chown(real, 4321, 4321)
-    if is_link:
-        store.symlink_to(real)
-    else:
-        real.rename(store)
-    for _ in range(2):
-        afresh(TEXT)
-    assert len(compilations) == 2
-    assert objects(store) == []
 
 
 def test_folder_that_cannot_be_made_is_done_without(tmp_path, compilations, monkeypatch, caplog):
@@ -675,13 +568,6 @@ def test_one_key_in_many_looks_for_files_beyond_the_bounds(store, monkeypatch):
         code_store.save(key, b"code")
     assert len(objects(store)) == len(keys)
     code_store.save(bytes(32), b"code")
-    assert len(objects(store)) == 2
-
-
-def test_object_larger_than_the_store_is_not_kept(store, compilations, monkeypatch):
-    filled(store, 2)
-    monkeypatch.setattr(code_store, "MAX_BYTES", objects(store)[0].stat().st_size + 10)
-    assert value(stored_machine_code(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
     assert len(objects(store)) == 2
 
 

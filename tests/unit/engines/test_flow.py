@@ -15,7 +15,6 @@ from noslip.engines.ir_writer import (
     PLACE,
     REAL,
     WHOLE,
-    Buffer,
     Flow,
     Given,
     Target,
@@ -200,14 +199,6 @@ def test_a_variable_is_not_read_outside_of_the_branch_that_made_it(target):
     assert s.declared.kind == REAL
 
 
-def test_several_lanes_do_not_write_to_one_place():
-    f = Flow(Target(lanes=4))
-    with pytest.raises(ValueError, match="several lanes write to one place"):
-        Given(f, Value(f, "%given", PLACE, 1))[0] = f.real(1.0)
-    with pytest.raises(ValueError, match="4 numbers where 2 are needed"):
-        f.widen(f.real(1.0), 2)
-
-
 def test_lanes_do_not_see_each_other(rng):
     """The bits of a lane are the same wherever it stands and whatever stands beside it."""
     target = Target(lanes=8)
@@ -219,10 +210,3 @@ def test_lanes_do_not_see_each_other(rng):
             assert np.array_equal(
                 run(write, target, x[order], rows), straight[:, order], equal_nan=True
             )
-
-
-def test_parts_of_arrays_are_where_they_are():
-    f = Flow(Target())
-    x = f.array(20)
-    assert x.part(3).part(4).at(0).name != x.at(0).name
-    assert isinstance(x.part(f.of(3, WHOLE)), Buffer)

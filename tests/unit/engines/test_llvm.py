@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
-from concurrent.futures import ThreadPoolExecutor
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -63,10 +59,6 @@ def chain_inputs(program: Program, num_rows: int) -> list[np.ndarray]:
     rng = np.random.default_rng(1)
     tables = [rng.normal(size=(num_rows, size)) for size in program.input_sizes[1:]]
     return [rng.normal(size=num_rows), *tables]
-
-
-def row(inputs: list[np.ndarray], k: int) -> list[np.ndarray]:
-    return [table[k] for table in inputs]
 
 
 def operation(code: int) -> tuple[Program, ca.Function]:
@@ -165,19 +157,6 @@ def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> 
     np.testing.assert_allclose(in_parts, whole, **MANY)
 
 
-@pytest.mark.slow
-def test_long_program_is_cut_and_agrees_with_casadi() -> None:
-    program, function = chain(24)
-    assert program.num_operations > llvm.LONGEST_WHOLE
-    assert "@program0_part1(" in print_llvm([program])
-    inputs = row(chain_inputs(program, 1), 0)
-    np.testing.assert_allclose(
-        native(program)(*inputs),
-        np.array(function(*inputs)).ravel(),
-        **MANY,
-    )
-
-
 def test_workspace_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # each value is read once, by the next operation
     x = ca.SX.sym("x")
@@ -192,16 +171,6 @@ def test_workspace_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(
         native(program)([], [1.0], [], []), interpret(program, [], [1.0], [], [])
     )
-
-
-def test_structural_zeros_constants_and_inputs_are_written() -> None:
-    x = ca.SX.sym("x", 2)
-    output = ca.SX(6, 1)
-    output[1], output[3], output[4], output[5] = x[1], 2.5, x[0] * x[1], x[0] * x[1]
-    function = native(trace_program("f", [EMPTY, x, EMPTY, EMPTY], output))
-    for _ in range(3):
-        out = function([], [2.0, 3.0], [], [])
-        assert out.tolist() == [0.0, 3.0, 0.0, 2.5, 6.0, 6.0]
 
 
 def test_constants_keep_all_their_bits() -> None:
@@ -234,70 +203,6 @@ def test_nan_and_infinity_are_kept() -> None:
     np.testing.assert_array_equal(out, [np.inf, np.nan, np.inf, np.nan, 0.0])
 
 
-def test_calls_and_rows_give_the_same_bits() -> None:
-    program, again = chain(4)[0], chain(4)[0]
-    assert print_llvm([again]) == print_llvm([program])
-    function = native(program)
-    inputs = chain_inputs(program, 9)
-    rows = function.map(*inputs)
-    for k in range(9):
-        assert function(*row(inputs, k)).tobytes() == rows[k].tobytes()
-    assert function.map(*inputs).tobytes() == rows.tobytes()
-    assert native(again).map(*inputs).tobytes() == rows.tobytes()
-
-
-def test_rows_may_share_parameters_natively() -> None:
-    program, _ = chain(3)
-    function = native(program)
-    t, x, u, p = chain_inputs(program, 4)
-    repeated = np.tile(p[0], (4, 1))
-    assert function.map(t, x, u, p[0]).tobytes() == function.map(t, x, u, repeated).tobytes()
-    assert function.map(t[:0], x[:0], u[:0], p[0]).shape == (0, program.output_size)
-
-
-def test_threads_give_the_same_bits() -> None:
-    program, _ = chain(6)
-    function = native(program)
-    inputs = chain_inputs(program, 400)
-    expected = function.map(*inputs)
-    with ThreadPoolExecutor(8) as pool:
-        for out in pool.map(lambda _: function.map(*inputs), range(24)):
-            assert out.tobytes() == expected.tobytes()
-        for k, out in enumerate(pool.map(lambda k: function(*row(inputs, k)), range(400))):
-            assert out.tobytes() == expected[k].tobytes()
-
-
-def test_address_is_the_function() -> None:
-    x = ca.SX.sym("x", 2)
-    function = native(trace_program("f", [EMPTY, x, EMPTY, EMPTY], x * 3))
-    given, out = np.array([1.0, 2.0]), np.empty(2)
-    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(function.address)
-    call(None, given.ctypes.data, None, None, out.ctypes.data)
-    assert out.tolist() == [3.0, 6.0]
-
-
-def test_function_outlives_its_siblings() -> None:
-    x = ca.SX.sym("x")
-    one, other = (trace_program(n, [EMPTY, x, EMPTY, EMPTY], ca.sin(x)) for n in ("one", "other"))
-    kept = compile_native([one, other])["one"]
-    gc.collect()
-    assert kept([], [0.0], [], []).tolist() == [0.0]
-
-
-def test_any_layout_and_type_of_input_is_taken() -> None:
-    program, _ = chain(2)
-    function = native(program)
-    t, x, u, p = chain_inputs(program, 6)
-    fortran = function.map(t[::2], np.asfortranarray(x)[::2], u[::2], p[::2])
-    assert (
-        fortran.tobytes() == function.map(*(table[::2].copy() for table in (t, x, u, p))).tobytes()
-    )
-    assert (
-        function(1, [1, 2, 3, 4], (5, 6), [7, 8]).tobytes()
-        == function(1.0, np.arange(1.0, 5.0), np.array([5.0, 6.0]), np.array([7.0, 8.0])).tobytes()
-    )
-
-
 def test_any_name_is_taken() -> None:
     x = ca.SX.sym("x")
     for name in ("sin", "rates of 'arm\"", "η̇"):
@@ -309,15 +214,6 @@ def test_repeated_names_are_refused() -> None:
     program, _ = chain(1)
     with pytest.raises(ValueError, match="programs need different names, got chain, chain"):
         compile_native([program, program])
-
-
-def test_wrong_sizes_are_refused_natively() -> None:
-    program, _ = chain(2)
-    function = native(program)
-    with pytest.raises(ValueError, match=r"chain: x has shape \(3,\), expected \(4,\)"):
-        function(0.0, np.zeros(3), np.zeros(2), np.zeros(2))
-    with pytest.raises(ValueError, match=r"chain: u has shape \(5, 2\), expected \(6, 2\)"):
-        function.map(np.zeros(6), np.zeros((6, 4)), np.zeros((5, 2)), np.zeros(2))
 
 
 def test_missing_library_function_is_refused() -> None:

@@ -100,13 +100,6 @@ def test_every_form_of_an_argument_and_the_interpreter(
     assert function(4.0, X, U, form(P)).tobytes() == bits
 
 
-@pytest.mark.parametrize("one", [4.0, 4, np.float64(4.0), np.float32(4.0), np.int8(4)])
-def test_one_number_needs_no_list(function: NativeFunction, one: object) -> None:
-    bits = function([4.0], X, [4.0], P).tobytes()
-    assert function(one, X, one, P).tobytes() == bits
-    assert function(np.array(one), X, np.array([one]), P).tobytes() == bits
-
-
 @pytest.mark.parametrize(
     ("place", "given", "message"),
     [
@@ -129,14 +122,6 @@ def test_what_does_not_fit_is_refused(
     inputs[place] = given
     with pytest.raises(ValueError, match=message):
         function(*inputs)
-
-
-def test_a_time_is_refused_where_none_is_taken() -> None:
-    x = ca.SX.sym("x")
-    timeless = compile_native([trace_program("f", [EMPTY, x, EMPTY, EMPTY], x + 1)])["f"]
-    assert timeless([], 1.0, [], np.empty(0)).tolist() == [2.0]
-    with pytest.raises(ValueError, match=r"f: t has shape \(1,\), expected \(0,\)"):
-        timeless(0.0, 1.0, [], [])
 
 
 def test_complex_numbers_are_refused(function: NativeFunction) -> None:
@@ -177,14 +162,6 @@ def test_threads_with_arguments_of_their_own(function: NativeFunction) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(many, range(16)))
-
-
-def test_rows_may_be_read_only(function: NativeFunction) -> None:
-    tables = [np.arange(3.0), np.tile(X, (3, 1)), np.tile(U, (3, 1)), P]
-    expected = function.map(*tables)
-    assert function.map(*map(read_only, tables)).tobytes() == expected.tobytes()
-    assert function.map(tables[0], *map(read_only, tables[1:])).tobytes() == expected.tobytes()
-    assert function(1.0, X, U, P).tobytes() == expected[1].tobytes()
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -261,8 +238,3 @@ def test_a_program_with_its_parameters_hoisted(system_of, rng):
     both = compile_native([program], {"rates": 5})
     np.testing.assert_array_equal(both["rates"].map(t, x, u, p), expected)
     np.testing.assert_array_equal(both["rates head"].map(t, x, u, p), expected[:, :5])
-
-
-def test_a_program_without_operations_on_parameters_is_not_split(system_of):
-    split = ns.compile(system_of("chaplygin-sleigh").equations, fold=True).hoisted_rates
-    assert split.head is None and split.rest is split.whole and split.num_hoisted == 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import casadi as ca
 import numpy as np
 import pytest
-from wide_functions import EMPTY, SPECIAL, function_of
+from wide_functions import EMPTY, SPECIAL
 
 import noslip as ns
 from noslip.engines import llvm, optimization
@@ -16,7 +15,7 @@ from noslip.engines.ir_writer import IRWriter
 from noslip.engines.llvm import print_llvm
 from noslip.engines.native import WideFunction, compile_native, compile_wide, native_lanes, pack
 from noslip.engines.optimization import reassociate
-from noslip.engines.program import CASADI_KINDS, Operation, Program, interpret_rows, trace_program
+from noslip.engines.program import CASADI_KINDS, Program, interpret_rows, trace_program
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14
@@ -63,17 +62,6 @@ def test_wide_and_scalar_code_of_models(system_of, rng, name: str) -> None:
     np.testing.assert_allclose(wide / scale, scalar / scale, rtol=0, atol=1e-9)
 
 
-def test_permuted_rows_of_a_model_give_the_same_bits(system_of, rng) -> None:
-    system = system_of("agv")
-    function = compile_wide([system.program("rates", system.rates_expression)], 8)["rates"]
-    x = rng.normal(size=(29, system.num_states))
-    u, t, p = rng.normal(size=(29, len(system.inputs))), rng.normal(size=29), system.parameters()
-    whole = function.map(t, x, u, p)
-    order = rng.permutation(29)
-    assert function.map(t[order], x[order], u[order], p).tobytes() == whole[order].tobytes()
-    assert function.map(t[4:5], x[4:5], u[4:5], p).tobytes() == whole[4:5].tobytes()
-
-
 @pytest.mark.parametrize("longest_part", [1, 7, 100])
 def test_wide_parts_and_whole(monkeypatch, system_of, rng, longest_part: int) -> None:
     system = system_of("agv")
@@ -113,15 +101,6 @@ def test_sine_and_cosine_of_one_angle_are_found_together() -> None:
     assert "@sin(" not in own[: own.index("\n}")] and "@far_sincos(" in own
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_sine_and_cosine_of_a_constant(lanes: int) -> None:
-    operations = (Operation("sin", (0,)), Operation("cos", (0,)))
-    program = Program("f", (0, 0, 0, 0), (2.5,), operations, (1, 2, 0))
-    found = compile_wide([program], lanes)["f"].map(np.zeros((3, 0)), *[np.zeros((3, 0))] * 3)
-    expected = [math.sin(2.5), math.cos(2.5), 2.5]
-    assert found == pytest.approx(np.array([expected] * 3), abs=1e-15)
-
-
 def test_flags_are_for_arithmetic_only() -> None:
     x = ca.SX.sym("x", 2)
     value = ca.sin(x[0]) * ca.exp(x[1]) + ca.atan2(x[0], x[1])
@@ -132,26 +111,10 @@ def test_flags_are_for_arithmetic_only() -> None:
     assert re.search(r"\bnsz arcp contract\b", text)
 
 
-def test_lanes_of_this_processor() -> None:
-    assert native_lanes() in (4, 8)
-
-
 def test_the_last_row_fills_the_last_pack() -> None:
     packed = pack(np.arange(10.0).reshape(5, 2), 4)
     assert packed.shape == (2, 2, 4)
     assert packed[1].tolist() == [[8.0] * 4, [9.0] * 4]
-
-
-def test_wrong_sizes_are_refused_in_wide_code() -> None:
-    function = function_of("sin")
-    with pytest.raises(ValueError, match=r"sin: x has shape \(3, 2\), expected \(3, 1\)"):
-        function.map(np.zeros(3), np.zeros((3, 2)), np.empty((3, 0)), [])
-
-
-def test_repeated_names_are_refused_in_wide_code() -> None:
-    program = operation(ca.OP_ADD)
-    with pytest.raises(ValueError, match="programs need different names"):
-        compile_wide([program, program], 4)
 
 
 def test_a_function_is_written_as_arithmetic() -> None:

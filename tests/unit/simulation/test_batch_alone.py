@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from batch_runs import COUNT, SAME, TIGHT, alone, compare, starts_of_disks, varied
+from batch_runs import COUNT, TIGHT, alone, compare, starts_of_disks, varied
 
 import noslip as ns
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
@@ -81,17 +81,6 @@ class TestSameAsAlone:
         ]
         compare(batch, runs, names)
 
-    def test_constants_and_tables(self, pendulum, rng):
-        torques = varied(rng, 0.5)
-        batch = ns.simulate_batch(
-            pendulum, duration=1.0, inputs={"torque": torques}, keep=["samples"], samples=5
-        )
-        runs = [
-            alone(pendulum, k, duration=1.0, samples=5, inputs={"torque": torques[k]})
-            for k in range(COUNT)
-        ]
-        compare(batch, runs, ["swing.angle", "swing.rate"])
-
     @pytest.mark.parametrize("kind", ["hold", "linear", "cubic"])
     @pytest.mark.parametrize("is_shared", [True, False])
     def test_tables(self, pendulum, rng, kind, is_shared):
@@ -122,16 +111,6 @@ class TestSameAsAlone:
         ]
         compare(batch, runs, ["swing.angle", "torque"])
 
-    def test_casadi_functions(self, pendulum, rng):
-        t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
-        p = ca.SX.sym("p", len(pendulum.model.parameters))
-        law = ca.Function("law", [t, q, v, p], [-0.5 * q - 0.1 * v + 0.1 * ca.sin(t) * p[1]])
-        starts = {"swing.angle": varied(rng, 0.4)}
-        common = {"duration": 1.0, "samples": 5, "inputs": {"torque": law}}
-        batch = ns.simulate_batch(pendulum, start=starts, keep=["samples"], **common)
-        runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
-        compare(batch, runs, ["swing.angle", "swing.rate"])
-
     @pytest.mark.parametrize("period", [0.0, 0.05])
     def test_laws_with_states_of_their_own(self, pendulum, rng, period):
         class Integral(AbstractInputLaw):
@@ -159,30 +138,6 @@ class TestSameAsAlone:
         batch = ns.simulate_batch(pendulum, start=starts, keep=["samples"], columns=names, **common)
         runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
         compare(batch, runs, names)
-
-    def test_start_time_and_first_steps(self, pendulum, rng):
-        starts = {"swing.angle": varied(rng, 0.4)}
-        common = {"duration": 1.0, "samples": 5, "start_time": 3.0, "max_step": 0.02, "step": 1e-4}
-        common["inputs"] = {"torque": "sin(t)"}
-        batch = ns.simulate_batch(pendulum, start=starts, keep=["samples"], **common)
-        runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
-        compare(batch, runs, ["swing.angle"])
-        assert batch.sample_times.tolist() == [3.0, 3.25, 3.5, 3.75, 4.0]
-
-    @pytest.mark.parametrize("lanes", [1, 2, 4, 16])
-    def test_any_number_of_lanes(self, disk, disk_starts, lanes):
-        common = {"duration": 1.0, "start": disk_starts, "keep": ["samples"], "samples": 5}
-        wide = ns.simulate_batch(disk, lanes=8, **common)
-        other = ns.simulate_batch(disk, lanes=lanes, **common)
-        for name in wide.samples:
-            np.testing.assert_allclose(other.samples[name], wide.samples[name], **SAME)
-
-    def test_folded_parameters(self, disk_starts):
-        system = ns.compile(ns.derive(ns.load("rolling-disk")), fold=True)
-        kept = ns.compile(ns.derive(ns.load("rolling-disk")))
-        one, other = (ns.simulate_batch(s, duration=1.0, start=disk_starts) for s in (system, kept))
-        for name in one.final:
-            np.testing.assert_allclose(one[name], other[name], **SAME)
 
 
 @pytest.mark.parametrize(

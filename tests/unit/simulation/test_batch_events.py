@@ -39,20 +39,6 @@ class TestEvents:
         assert batch.event_times["once"][:, 0] == pytest.approx(1.25, abs=1e-14)
         assert batch.event_times["again"][:, 0] == pytest.approx(1.25 + 1e-9, abs=1e-14)
 
-    def test_a_value_that_is_zero_where_it_is_looked_at_crosses_once(self, pendulum):
-        """Steps of 1/4 s end where the values are exactly zero."""
-        batch = ns.simulate_batch(
-            pendulum,
-            duration=3.0,
-            method="rk4",
-            step=0.25,
-            definitions={"when": np.array([0.5, 1.0, 2.0])},
-            events={"through": "t - when", "touch": "(t - when)^2", "rest": "min(0, t - when)"},
-        )
-        for name in batch.event_times:
-            assert batch.event_counts[name].tolist() == [1, 1, 1]
-            assert batch.event_times[name][:, 0].tolist() == [0.5, 1.0, 2.0]
-
     def test_the_first_that_stops_a_run_ends_it(self, pendulum):
         limit = np.linspace(0.31, 2.5, COUNT)
         batch = ns.simulate_batch(
@@ -89,54 +75,8 @@ class TestEvents:
                 found = batch.event_times[name][k][: len(expected)]
                 assert found == pytest.approx(expected, abs=1e-11)
 
-    def test_long_steps_do_not_spoil_the_times(self, system_of):
-        """At a tolerance where dense output is rougher than the steps, times stay near it."""
-        system = system_of("sleigh")
-        starts = {"sled.vx": -1.2, "sled.rate": np.linspace(1.0, 2.0, COUNT)}
-        times = []
-        for tolerance in (1e-6, 1e-13):
-            batch = ns.simulate_batch(
-                system,
-                duration=4.0,
-                start=starts,
-                events={"turned": "sled.angle - 1"},
-                rtol=tolerance,
-                atol=tolerance,
-            )
-            times.append(batch.event_times["turned"][:, 0])
-        assert np.all(np.isfinite(times[1]))
-        assert times[0] == pytest.approx(times[1], abs=1e-4)
-
-    def test_rk4_finds_events_too(self, pendulum):
-        batch = ns.simulate_batch(
-            pendulum,
-            duration=1.0,
-            method="rk4",
-            step=0.01,
-            stop={"time": "t - at"},
-            definitions={"at": np.linspace(0.2, 0.8, COUNT)},
-        )
-        assert batch.t == pytest.approx(np.linspace(0.2, 0.8, COUNT), abs=1e-14)
-
 
 class TestEndings:
-    def test_disks_that_fall_flat(self, disk):
-        """A disk at rest falls; a fast one stays up. Both as single runs say."""
-        starts = {"disk.tilt": np.array([1.0, 1.0, 1.4]), "disk.spin_rate": np.array([0, -20.0, 0])}
-        batch = ns.simulate_batch(disk, duration=3.0, start=starts)
-        for k in range(3):
-            run = ns.simulate(
-                disk,
-                duration=3.0,
-                start={n: v[k] for n, v in starts.items()},
-                on_failure="return",
-            )
-            assert batch.endings[k] is run.ending
-            assert batch.message(k).split("(")[0] == run.message.split("(")[0]
-            assert batch.t[k] == pytest.approx(run.t[-1] if run.success else batch.t[k], abs=1e-9)
-        assert batch.endings[0] is ns.Ending.SINGULAR and batch.endings[1] is ns.Ending.FINISHED
-        assert batch.success.tolist() == [False, True, False]
-
     def test_steps_that_are_used_up(self, pendulum):
         batch = ns.simulate_batch(pendulum, duration=5.0, max_steps=3, max_step=0.01, count=2)
         assert all(ending is ns.Ending.MAX_STEPS for ending in batch.endings)

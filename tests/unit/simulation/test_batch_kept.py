@@ -72,16 +72,3 @@ class TestKept:
         with refuses(ns.SimulationError, "NetCDF is not written as '.csv'", "batch.csv"):
             batch.to_netcdf(tmp_path / "batch.csv")
         batch.to_xarray().to_dataframe().to_csv(tmp_path / "batch.csv")
-
-    def test_summary(self, disk, disk_starts):
-        batch = ns.simulate_batch(disk, duration=1.0, start=disk_starts)
-        assert f"{COUNT} trajectories: {COUNT} finished" in batch.summary()
-        assert "Batch of 'rolling-disk'" in repr(batch)
-        assert batch.count == COUNT and list(batch.varied) == [
-            *("start.disk.tilt", "start.disk.tilt_rate", "start.disk.spin_rate")
-        ]
-
-    def test_all_coordinates_and_speeds_are_kept_by_default(self, disk):
-        batch = ns.simulate_batch(disk, duration=0.5, start={"disk.tilt": 1.0}, count=3)
-        assert list(batch.final) == [q.name for q in (*disk.coordinates, *disk.speeds)]
-        assert np.ptp(batch["disk.z"]) == 0.0 and batch.count == 3

@@ -114,54 +114,12 @@ class TestRefused:
         with refuses(ns.SimulationError, "the start state is not finite", "trajectory 1"):
             ns.simulate_batch(system_of("heavy-body"), duration=1.0, start=zero)
 
-    def test_a_folded_parameter(self, refuses):
-        system = ns.compile(ns.derive(ns.load("rolling-disk")), fold=["m"])
-        with refuses(ns.SimulationError, "parameter 'm' is", "trajectory", "fold"):
-            ns.simulate_batch(
-                system, duration=1.0, start={"disk.tilt": 1.0}, parameters={"m": [1.0, 2.0]}
-            )
-
-    def test_other_types(self):
-        with pytest.raises(TypeError, match="simulate_batch takes a System, got Model"):
-            ns.simulate_batch(ns.load("agv"), duration=1.0)
-
     def test_a_column_that_was_not_kept(self, pendulum, refuses):
         batch = ns.simulate_batch(pendulum, duration=0.1, columns=["swing.angle"])
         with refuses(ns.SimulationError, "there is no column 'swing.rate'", "batch of"):
             _ = batch["swing.rate"]
 
 
-@pytest.mark.parametrize("word", ["start", "parameters", "inputs", "events", "stop", "definitions"])
-def test_what_has_no_names(disk, word):
-    with pytest.raises(TypeError, match=rf"(?s)^{word} is \['disk.z'\].*pass names and"):
-        ns.simulate_batch(disk, duration=1.0, **{word: ["disk.z"]})
-
-
-def test_what_cannot_be_called_or_asked(disk):
-    with pytest.raises(TypeError, match=r"(?s)^progress is True.*give a function"):
-        ns.simulate_batch(disk, duration=1.0, progress=True)
-    with pytest.raises(TypeError, match=r"(?s)^cancel is True.*pass a threading\.Event"):
-        ns.simulate_batch(disk, duration=1.0, cancel=True)
-
-
 def test_a_text_for_columns(disk, refuses):
     with refuses(ns.SimulationError, "columns is 'disk.z'", "batch", "columns=['disk.z']"):
         ns.simulate_batch(disk, duration=1.0, columns="disk.z")
-
-
-def test_a_list_of_expressions(pendulum, refuses):
-    with refuses(ns.SimulationError, "are not numbers", "pendulum", "one expression for all"):
-        ns.simulate_batch(pendulum, duration=1.0, inputs={"torque": ["sin(t)"] * 3})
-
-
-def test_one_trajectory_is_told_as_one(pendulum):
-    batch = ns.simulate_batch(pendulum, duration=0.1, start={"swing.angle": 0.1})
-    assert batch.summary().startswith("1 trajectory: 1 finished;")
-    with pytest.raises(TypeError, match="plot takes a run, some runs or a sweep, got Batch"):
-        ns.plot(batch)
-
-
-def test_an_unknown_parameter_belongs_to_no_trajectory(pendulum):
-    with pytest.raises(ns.SimulationError) as caught:
-        ns.simulate_batch(pendulum, duration=1.0, parameters={"mm": [1.0, 2.0]})
-    assert caught.value.where == "model 'pendulum', parameters"

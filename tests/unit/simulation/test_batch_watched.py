@@ -26,23 +26,6 @@ def ctrl_c():
 class TestWatched:
     LONG = {"duration": 1e6, "count": 40, "inputs": {"torque": "sin(3*t)"}}
 
-    def test_progress_rises_to_one(self, pendulum):
-        seen = []
-        ns.simulate_batch(pendulum, duration=30.0, count=400, progress=seen.append)
-        assert seen == sorted(seen) and seen[-1] == 1.0
-
-    def test_cancelled_batch_keeps_what_was_computed(self, pendulum):
-        cancel = threading.Event()
-        timer = threading.Timer(0.3, cancel.set)
-        timer.start()
-        batch = ns.simulate_batch(pendulum, cancel=cancel, threads=2, **self.LONG)
-        timer.join()
-        assert all(ending is ns.Ending.CANCELLED for ending in batch.endings)
-        begun = batch.t > 0.0
-        assert 1 <= begun.sum() <= 40
-        assert np.all(np.isfinite(batch["swing.angle"][begun]))
-        assert "cancelled" in batch.message(0)
-
     @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_keeps_what_was_computed(self, pendulum):
         ns.simulate_batch(pendulum, duration=0.1)  # compiled before the clock runs

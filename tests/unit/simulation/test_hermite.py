@@ -86,12 +86,6 @@ def test_weights_are_right_to_rounding(nodes, at):
         check_weights(found, exact)
 
 
-@pytest.mark.parametrize("at", [0.125, 0.5, 0.875])
-def test_weights_of_the_slope_are_right_to_rounding(nodes, at):
-    for found, exact in zip(weights(nodes, at, slopes), exact_weights(nodes, at)[2:], strict=True):
-        check_weights(found, exact)
-
-
 def test_polynomials_of_its_degree_are_met(nodes, rng):
     coefficients = [Fraction(int(k), 64) for k in rng.integers(-64, 65, DEGREE + 1)]
 
@@ -109,29 +103,6 @@ def test_polynomials_of_its_degree_are_met(nodes, rng):
         # what the terms of the sums are rounded to
         assert abs(a @ y + b @ dy - value) < 1e-14 * (abs(a) @ abs(y) + abs(b) @ abs(dy))
         assert abs(da @ y + db @ dy - slope) < 1e-13 * (abs(da) @ abs(y) + abs(db) @ abs(dy))
-
-
-def test_a_constant_stays_and_has_no_slope(nodes):
-    a, _ = weights(nodes, 0.3)
-    da, _ = weights(nodes, 0.3, slopes)
-    assert a.sum() == pytest.approx(1.0, abs=1e-13 * abs(a).max())
-    assert da.sum() == pytest.approx(0.0, abs=1e-13 * abs(da).max())
-
-
-def test_values_at_nodes_are_taken_on(nodes):
-    for j, at in enumerate(nodes):
-        a, b = weights(nodes, at)
-        assert np.array_equal(b, np.zeros(NUM_NODES))
-        assert a == pytest.approx(np.eye(NUM_NODES)[j], abs=1e-14)
-
-
-def test_error_has_the_order_of_its_degree():
-    errors = []
-    for h in (1.4, 0.7):
-        x = h * (NODES["even"] - 0.5)
-        a, b = weights(NODES["even"], 0.5)
-        errors.append(abs(a @ np.sin(x + 1.0) + h * b @ np.cos(x + 1.0) - np.sin(1.0)))
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(DEGREE + 1, abs=0.5)
 
 
 def test_error_of_the_next_power_is_the_product_of_squares(nodes):

@@ -11,7 +11,6 @@ import pytest
 from disk_start import DISK, TIGHT
 
 import noslip as ns
-from noslip.simulation.trajectory import Columns, LazyValue
 
 RATE, SPEED = 1.7, 0.8
 
@@ -96,17 +95,6 @@ def test_copies_have_accelerations_whoever_asks_first(disk, again):
     assert list(other.columns) == list(run.columns)
 
 
-def test_accelerations_can_be_given_as_they_are(disk):
-    run = run_of(disk)
-    other = dataclasses.replace(run, vdot=2.0 * run.vdot)
-    assert np.array_equal(other["acceleration.disk.wx"], 2.0 * run["acceleration.disk.wx"])
-    fields = {f.name: getattr(run, f.name) for f in dataclasses.fields(run) if f.name != "vdot"}
-    with pytest.raises(TypeError, match="vdot"):
-        ns.Trajectory(**fields)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        run.vdot = run.v
-
-
 def test_a_run_is_let_go_at_once(disk):
     """Nothing in it refers back to it, so that many long runs need the memory of one."""
     run = run_of(disk)
@@ -118,27 +106,3 @@ def test_a_run_is_let_go_at_once(disk):
         assert gone() is None
     finally:
         gc.enable()
-
-
-def test_an_array_is_found_once():
-    calls = []
-
-    def find():
-        calls.append(None)
-        return np.arange(3.0)
-
-    later = LazyValue(find)
-    assert not calls
-    assert later() is later()
-    assert len(calls) == 1
-
-
-def test_columns_are_a_mapping():
-    columns = Columns({"x": ("m", np.zeros(2)), "y": ("s", lambda: np.ones(2))})
-    assert list(columns) == ["x", "y"] and len(columns) == 2
-    assert "y" in columns and "z" not in columns
-    assert columns["y"][0] == "s" and columns["y"][1].tolist() == [1.0, 1.0]
-    assert {name: unit for name, (unit, _) in columns.items()} == {"x": "m", "y": "s"}
-    assert repr(columns) == "Columns: x [m], y [s]"
-    with pytest.raises(KeyError):
-        columns["z"]

@@ -22,35 +22,6 @@ def nowhere(t, x, u, p, out):
 
 
 class TestProjection:
-    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
-    def test_states_and_samples_stay_on_the_constraint(self, method):
-        result = run(
-            pendulum,
-            [1.0, 0.0, 0.0, 0.0],
-            10.0,
-            project=onto_circle,
-            projection_tolerance=1e-14,
-            sample_times=np.linspace(0.0, 10.0, 101),
-            relative_tolerance=1e-6,
-            method=method,
-            step=0.01,
-        )
-        assert result.code == rules.FINISHED
-        x, y, vx, vy = result.states.T
-        assert np.abs(np.hypot(x, y) - 1.0).max() <= 1e-14
-        assert np.abs(x * vx + y * vy).max() <= 1e-14
-        assert np.abs((vx**2 + vy**2) / 2 + y).max() < 1e-5
-
-    def test_states_within_the_tolerance_are_left_alone(self):
-        fields = {"sample_times": np.linspace(0.0, 5.0, 11), "relative_tolerance": 1e-10}
-        start = [1.0, 0.0, 0.0, 0.0]
-        free = run(pendulum, start, 5.0, **fields)
-        watched = run(
-            pendulum, start, 5.0, project=onto_circle, projection_tolerance=1e-3, **fields
-        )
-        assert np.array_equal(free.states, watched.states)
-        assert free.evaluations == watched.evaluations
-
     def test_corrected_steps_start_anew_from_the_projected_state(self):
         # A run of one step evaluates its first stage itself. All are as long as they may be.
         fields = {"project": onto_circle, "relative_tolerance": 1e-4, "max_step": 0.1}

@@ -58,54 +58,6 @@ def test_samples_are_as_accurate_as_those_of_single_steps(system_of, name, toler
     assert off.max() < 2.0 * off_single.max() + 3.0 * tolerance
 
 
-@pytest.mark.parametrize(
-    ("duration", "tolerance"),
-    [(2.0, 1e-5), (2.0, 1e-7), (3.3, 10**-3.25), (3.3, 10**-6.125), (3.3, 10**-7.125)],
-)
-def test_the_last_steps_after_a_fast_start(system_of, duration, tolerance):
-    """A caster swings into line within a few of the nodes, and the last samples are after it."""
-    system = system_of("agv")
-    inputs = {u.name: "0.03*sin(2*t + 1)" for u in system.model.inputs}
-    common = {"duration": duration, "samples": 401, "inputs": inputs}
-    held = {"rtol": tolerance, "atol": tolerance}
-    several = ns.simulate(system, start=STARTS["agv"], **common, **held).q
-    exact = ns.simulate(system, start=STARTS["agv"], **common, **TIGHT).q
-    starts = {key: np.array([value]) for key, value in STARTS["agv"].items()}
-    single, _ = batch_of_one(system, start=starts, **common, **held)
-    scale = tolerance * (1.0 + np.abs(exact))
-    off, off_single = (
-        np.sqrt(np.mean(((q[:, : exact.shape[1]] - exact) / scale) ** 2, axis=1)).max()
-        for q in (several, single)
-    )
-    assert off < off_single + 1.5
-
-
-@pytest.mark.parametrize("tolerance", [1e-5, 1e-7, 1e-9])
-@pytest.mark.parametrize("torque", ["2*tanh(60*sin(3*t))", "0.5*tanh(30*swing.rate)"])
-def test_samples_where_forces_change_fast(system_of, torque, tolerance):
-    """Polynomials that have the right slope at one place were off by a hundred tolerances."""
-    system, names = system_of("pendulum"), ("swing.angle", "swing.rate")
-    common = {"duration": 2.0, "samples": 801, "inputs": {"torque": torque}}
-    held, starts = {"rtol": tolerance, "atol": tolerance}, np.linspace(0.3, 1.5, 40)
-    kept = {"start": {"swing.angle": starts}, "columns": names, "keep": ["samples"]}
-    batch, exact = (ns.simulate_batch(system, **common, **kept, **each) for each in (held, TIGHT))
-    compared = 0
-    for k, start in enumerate(starts):
-        run = ns.simulate(system, start={"swing.angle": start}, **common, **held)
-        if run.steps != batch.steps[k]:
-            continue
-        expected = np.stack([exact.samples[name][k] for name in names])
-        scale = tolerance * (1.0 + np.abs(expected))
-        single = np.stack([batch.samples[name][k] for name in names])
-        off, off_single = (
-            np.abs((found - expected) / scale).max()
-            for found in (np.stack([run[name] for name in names]), single)
-        )
-        assert off < off_single + 15.0
-        compared += 1
-    assert compared > 30
-
-
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
 @pytest.mark.parametrize("name", STARTS)
 def test_a_sample_does_not_depend_on_the_others_asked_for(system_of, name, tolerance):
@@ -115,47 +67,6 @@ def test_a_sample_does_not_depend_on_the_others_asked_for(system_of, name, toler
     few = ns.simulate(system, **common, samples=many.t[17::57])
     assert np.array_equal(few.q, many.q[17::57])
     assert np.array_equal(few.v, many.v[17::57])
-
-
-def test_inputs_work_and_positions_at_samples(system_of):
-    """What is found at a sample, not interpolated: inputs, rows and the energy balance."""
-    system = system_of("agv")
-    common = {"start": STARTS["agv"], "duration": 4.0, "samples": 81}
-    run = ns.simulate(
-        system,
-        **common,
-        inputs={"torque1": "0.02*sin(t)", "torque2": -0.01},
-        rtol=1e-11,
-        atol=1e-11,
-    )
-    assert run["torque1"] == pytest.approx(0.02 * np.sin(run.t), abs=1e-17)
-    assert np.abs(run.position_residuals).max(initial=0.0) < 1e-14
-    assert run.energy_drift < 1e-9
-
-
-def test_evaluations_of_a_bicycle(system_of):
-    """Samples take two evaluations for three steps, and a few where the polynomial is rough."""
-    tolerance = 10 ** (-22 / 3)
-    common = {"start": BICYCLE, "duration": 10.0, "rtol": tolerance, "atol": tolerance}
-    system = system_of("whipple-bicycle")
-    sampled = ns.simulate(system, **common, samples=101)
-    ends = ns.simulate(system, **common, samples=[10.0])
-    assert sampled.steps == ends.steps
-    assert ends.nfev < 700
-    assert sampled.nfev < 750
-    assert ends.rejections <= 1
-    assert sampled.nfev < ends.nfev + ends.steps
-
-
-def test_all_samples_are_there_where_the_speeds_change_on_the_way(system_of):
-    system = system_of("sleigh-on-slides")
-    common = {"start": {"x.speed": -1.2, "heading.rate": 1.5}, "duration": 6.0, "samples": 1201}
-    run = ns.simulate(system, **common, rtol=1e-10, atol=1e-10)
-    exact = ns.simulate(system, **common, **TIGHT)
-    assert np.array_equal(run.t, np.linspace(0.0, 6.0, 1201))
-    assert run["heading.angle"][0] < np.pi / 2 < run["heading.angle"][-1]
-    assert run.q == pytest.approx(exact.q, abs=1e-7)
-    assert run.v == pytest.approx(exact.v, abs=1e-7)
 
 
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-7])

@@ -7,17 +7,14 @@ report by themselves.
 from __future__ import annotations
 
 import math
-import threading
 
 import numpy as np
 import pytest
 from native_runs import (
     KEPLER_START,
-    first_state,
     growing,
     kepler,
     native,
-    onto_circle,
     pendulum,
     planned,
     run,
@@ -26,9 +23,7 @@ from native_runs import (
 from noslip.simulation.loop import rules
 from noslip.simulation.loop.rules import NUM_NODES
 from noslip.simulation.native_run import InputTable
-from noslip.simulation.sensitivities.gradient import Recorder
 
-TIGHT = 1e-12
 ENOUGH = NUM_NODES - 1  # steps
 TABLE = InputTable(index=0, starts=np.zeros(1), coefficients=np.zeros((1, 4)))
 
@@ -55,61 +50,6 @@ def begun(**fields):
 
 
 class TestAccuracy:
-    @pytest.mark.slow
-    @pytest.mark.parametrize("tolerance", [1e-5, 1e-7, 1e-9, 1e-11])
-    def test_samples_are_as_good_as_those_of_single_steps_and_cost_less(self, tolerance):
-        times = np.linspace(0.0, 20.0, 401)
-        fields = {"sample_times": times, "relative_tolerance": tolerance}
-        several, single = both(kepler, KEPLER_START, 20.0, **fields)
-        exact = run(kepler, KEPLER_START, 20.0, sample_times=times, relative_tolerance=1e-13)
-        errors = [np.abs(each.states - exact.states).max() for each in (several, single)]
-        assert errors[0] < 1.5 * errors[1]
-        assert several.evaluations < 1.03 * single.evaluations
-        if tolerance < 1e-8:
-            assert several.evaluations < 0.9 * single.evaluations
-
-    def test_one_evaluation_a_step_is_enough_for_a_smooth_motion(self):
-        fields = {"relative_tolerance": 1e-10}
-        ends = run(growing, [1.0], 10.0, **fields)
-        for count in (501, 5001):
-            times = np.linspace(0.0, 10.0, count)
-            result = run(growing, [1.0], 10.0, sample_times=times, **fields)
-            # the steps at both ends have nodes on one side of them
-            assert result.evaluations <= ends.evaluations + ends.steps + 3 * 4
-            exact = np.exp(np.sin(times))
-            assert np.abs(result.states[:, 0] / exact - 1.0).max() < 3e-9
-
-    def test_thousands_of_samples_in_a_step(self):
-        times = np.concatenate([[0.0], np.linspace(4.0, 4.001, 4000), [10.0]])
-        several, single = both(growing, [1.0], 10.0, sample_times=times, relative_tolerance=TIGHT)
-        assert np.array_equal(several.times, times)
-        assert np.abs(several.states - single.states).max() < 1e-11
-
-    def test_what_does_not_change_stays_to_the_last_bit(self):
-        @native
-        def beside(t, x, u, p, out):
-            out[0] = 0.0
-            out[1] = x[1] * math.cos(t[0])
-
-        result = run(beside, [0.3, 1.0], 5.0, sample_times=np.linspace(0.0, 5.0, 333))
-        assert np.array_equal(result.states[:, 0], np.full(333, 0.3))
-
-    def test_rates_with_a_jump_that_no_knot_tells_of(self):
-        @native
-        def zigzag(t, x, u, p, out):
-            out[0] = 1.0 if t[0] < math.pi else -1.0
-            out[1] = x[1] * math.cos(t[0])
-
-        times = np.linspace(0.0, 6.0, 601)
-        several, single = both(
-            zigzag, [0.0, 1.0], 6.0, sample_times=times, relative_tolerance=1e-8, max_step=0.5
-        )
-        exact = np.stack([math.pi - np.abs(times - math.pi), np.exp(np.sin(times))], axis=1)
-        errors = [np.abs(each.states - exact).max(axis=0) for each in (several, single)]
-        # the step over the jump itself is off by more than the tolerance
-        assert np.all(errors[0] < errors[1] + 1e-8)
-        assert several.evaluations < 1.1 * single.evaluations
-
     @pytest.mark.parametrize("tolerance", [1e-6, 1e-8, 1e-10])
     def test_a_break_that_no_knot_tells_of_spoils_no_sample_beside_it(self, tolerance):
         """Steps shrink there, and one slope of a polynomial across them proves nothing."""
@@ -178,30 +118,9 @@ class TestSteps:
         counts = ("code", "steps", "rejections", "evaluations", "step", "time")
         assert all(getattr(parts, name) == getattr(whole, name) for name in counts)
 
-    @pytest.mark.parametrize("direct_steps", [0, 5])
-    @pytest.mark.parametrize("chunk", [3, 1000])
-    def test_a_recorded_run_has_the_same_samples(self, chunk, direct_steps):
-        # on the calling thread a run pauses after so many steps, a recorded one does not
-        whole = begun(direct_steps=direct_steps).go()
-        recorder = Recorder(begun(direct_steps=direct_steps, records_steps=True), chunk=chunk)
-        result = recorder.forward().result
-        assert np.array_equal(result.states, whole.states)
-        assert result.evaluations == whole.evaluations
-
 
 class TestEndings:
     """However a run ends, it has all samples up to there."""
-
-    @pytest.mark.parametrize("most", range(0, 14))
-    def test_allowed_steps_are_spent(self, most):
-        times = np.linspace(0.0, 100.0, 2001)
-        several, _ = both(
-            growing, [1.0], 100.0, sample_times=times, max_steps=most, relative_tolerance=1e-9
-        )
-        assert several.code == rules.MAX_STEPS
-        due = times[times <= several.time]
-        assert np.array_equal(several.times, due)
-        assert np.abs(several.states[:, 0] / np.exp(np.sin(due)) - 1.0).max() < 2e-8
 
     def test_singular_and_not_finite(self):
         @native
@@ -230,16 +149,6 @@ class TestEndings:
             early = result.times < 0.95
             expected = exact(result.times[early])
             assert np.abs(result.states[early, 0] / expected - 1.0).max() < 1e-7
-
-    def test_cancelled(self):
-        times = np.linspace(0.0, 1e6, 200_001)
-        long = begun(end_time=1e6, sample_times=times)
-        cancel = threading.Event()
-        threading.Timer(0.05, cancel.set).start()
-        result = long.go(cancel=cancel)
-        assert result.code == rules.CANCELLED
-        assert 0.0 < result.time < 1e6
-        assert np.array_equal(result.times, times[times <= result.time])
 
     @pytest.mark.parametrize("tolerance", [1e-5, 1e-8, 1e-11])
     @pytest.mark.parametrize("at", [5, 20, 30, 45, 49, 50])
@@ -285,36 +194,7 @@ class TestEndings:
         assert rules.NON_FINITE in codes
 
 
-def test_samples_are_projected():
-    times = np.linspace(0.0, 10.0, 101)
-    several, single = both(
-        pendulum,
-        [1.0, 0.0, 0.0, 0.0],
-        10.0,
-        project=onto_circle,
-        projection_tolerance=1e-14,
-        sample_times=times,
-        relative_tolerance=1e-10,
-    )
-    x, y, vx, vy = several.states.T
-    assert np.abs(np.hypot(x, y) - 1.0).max() <= 1e-14
-    assert np.abs(x * vx + y * vy).max() <= 1e-14
-    assert np.abs(several.states - single.states).max() < 1e-8
-    assert several.evaluations < 0.85 * single.evaluations
-
-
 class TestEvents:
-    @pytest.mark.parametrize("tolerance", [1e-4, 1e-7, 1e-10])
-    def test_those_that_go_on_change_no_sample(self, tolerance):
-        """Also where the step of a crossing is looked at again after steps within it."""
-        fields = {"sample_times": np.linspace(0.0, 20.0, 201), "relative_tolerance": tolerance}
-        events = {"events": first_state, "directions": [0.0], "num_endings": 0}
-        plain = run(kepler, KEPLER_START, 20.0, **fields)
-        noted = run(kepler, KEPLER_START, 20.0, **fields, **events)
-        assert len(noted.crossings) == 7
-        assert plain.steps == noted.steps
-        assert np.array_equal(plain.states, noted.states)
-
     @pytest.mark.parametrize("floor", [0.9, 0.5, 0.0, -0.9])
     @pytest.mark.parametrize("tolerance", [1e-5, 1e-10])
     def test_all_samples_before_one_that_ends_the_run_are_there(self, floor, tolerance):

@@ -6,7 +6,6 @@ import _thread
 import itertools
 import signal
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from native_runs import native, planned
 
 from noslip.base.errors import SimulationError
 from noslip.simulation.loop import rules
-from noslip.simulation.native_run import WORKER, InputTable, integrate, run_workers
+from noslip.simulation.native_run import WORKER, run_workers
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000
@@ -56,30 +55,6 @@ def ctrl_c():
 
 
 class TestRun:
-    def test_result_holds_samples_and_end(self):
-        times = np.linspace(0.0, 2.0, 5)
-        result = go(plan(sample_times=times))
-        assert result.code == rules.FINISHED
-        assert np.array_equal(result.times, times)
-        assert np.allclose(result.states, np.column_stack([np.cos(times), -np.sin(times)]))
-        assert np.array_equal(result.states[-1], result.state)
-        assert result.inputs.shape == (5, 0)
-        assert result.time == 2.0
-
-    def test_plan_is_left_as_it_is(self):
-        table = InputTable(index=0, starts=np.zeros(1), coefficients=np.array([[0, 0, 0, 5.0]]))
-        made = plan(base_inputs=np.zeros(1), tables=(table,))
-        assert go(made).state[0] == go(made).state[0]
-        assert np.array_equal(made[1]["start_state"], [1.0, 0.0])
-        assert np.array_equal(made[1]["base_inputs"], [0.0])
-
-    def test_runs_at_the_same_time_do_not_meet(self):
-        plans = [plan(end_time=50.0, parameters=np.array([k + 1.0])) for k in range(6)]
-        one_by_one = [go(each).state for each in plans]
-        with ThreadPoolExecutor(3) as pool:
-            together = list(pool.map(go, plans))
-        assert all(np.array_equal(a, b.state) for a, b in zip(one_by_one, together, strict=True))
-
     def test_progress_rises_to_one(self):
         fractions = []
         made = plan(end_time=8_000.0, method=rules.RK4, step=0.001)
@@ -112,12 +87,6 @@ class TestCancelling:
         assert np.array_equal(result.times, [0.0])
         assert result.state == pytest.approx([np.cos(result.time), -np.sin(result.time)], abs=1e-6)
 
-    def test_request_made_before_the_start_allows_no_step(self):
-        cancel = threading.Event()
-        cancel.set()
-        result = go(plan(), cancel=cancel)
-        assert (result.code, result.steps) == (rules.CANCELLED, 0)
-
     @pytest.mark.usefixtures("ctrl_c")
     def test_interrupt_while_waiting_is_raised_when_the_loop_has_ended(self):
         timer = threading.Timer(0.05, _thread.interrupt_main)
@@ -126,47 +95,12 @@ class TestCancelling:
             go(long_plan())
         timer.join()
 
-    @pytest.mark.usefixtures("ctrl_c")
-    def test_interrupt_in_progress_does_the_same(self):
-        with pytest.raises(KeyboardInterrupt):
-            go(long_plan(), progress=lambda _: signal.raise_signal(signal.SIGINT))
-
     def test_cancelled_run_can_be_continued(self):
         cancel = threading.Event()
         cancel.set()
         first = go(plan(), cancel=cancel)
         second = go(plan(start_time=first.time, start_state=first.state, step=first.step))
         assert np.array_equal(second.state, go(plan()).state)
-
-
-class TestDirectSteps:
-    """A run begins on the calling thread and may go on in another."""
-
-    @pytest.mark.parametrize("steps", [1, 2, 7, 10**6])
-    def test_where_it_goes_on_makes_no_difference(self, steps):
-        times = np.linspace(0.0, 2.0, 9)
-        whole = go(plan(sample_times=times, knots=[0.7, 1.3]))
-        parts = go(plan(sample_times=times, knots=[0.7, 1.3], direct_steps=steps))
-        assert np.array_equal(parts.states, whole.states)
-        assert np.array_equal(parts.times, whole.times)
-        counts = ("code", "steps", "rejections", "evaluations", "step", "time")
-        assert all(getattr(parts, name) == getattr(whole, name) for name in counts)
-
-    def test_progress_is_reported_at_the_end(self):
-        fractions = []
-        go(plan(direct_steps=10**6), progress=fractions.append)
-        assert fractions == [1.0]
-
-    def test_a_request_made_before_is_heard(self):
-        cancel = threading.Event()
-        cancel.set()
-        assert go(plan(direct_steps=100), cancel=cancel).code == rules.CANCELLED
-
-    def test_a_long_run_can_be_interrupted(self):
-        cancel = threading.Event()
-        threading.Timer(0.05, cancel.set).start()
-        made = long_plan(direct_steps=50)
-        assert go(made, cancel=cancel).code == rules.CANCELLED
 
 
 class TestChecks:
@@ -183,12 +117,6 @@ class TestChecks:
         with pytest.raises(SimulationError, match=what) as caught:
             go(plan(**fields))
         assert caught.value.fix
-
-    @pytest.mark.parametrize("times", [[0.0, 3.0], [1.0, 0.5, 2.0], [0.0, np.nan, 2.0]])
-    def test_samples_that_are_not_within_the_run(self, times):
-        known = {"span": (0.0, 2.0), "parameters": np.ones(1), "tolerance": 1e-9}
-        with pytest.raises(SimulationError, match="sample times"):
-            integrate(oscillator, np.ones(2), np.array(times), **known)
 
 
 def workers_alive():

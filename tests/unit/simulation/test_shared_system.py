@@ -55,38 +55,12 @@ def alone():
     return [_run(ns.compile(equations), asked) for asked in ASKED]
 
 
-@pytest.mark.slow
-def test_runs_one_after_the_other(alone):
-    system = _system()
-    for _ in range(2):
-        assert all(
-            _same(_run(system, asked), expected)
-            for asked, expected in zip(ASKED, alone, strict=True)
-        )
-
-
 def test_runs_beside_each_other(alone):
     system = _system()
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(ASKED)), 12)).tolist()
     with ThreadPoolExecutor(8) as pool:
         runs = list(pool.map(lambda k: _run(system, ASKED[k]), order))
     assert all(_same(run, alone[k]) for run, k in zip(runs, order, strict=True))
-
-
-def test_a_run_keeps_its_numbers_when_the_next_is_made():
-    system = _system()
-    first = _run(system, {})
-    before = [np.copy(x) for x in _numbers(first)]
-    _run(system, {"inputs": {"torque1": 0.3}})
-    assert all(np.array_equal(x, y) for x, y in zip(_numbers(first), before, strict=True))
-
-
-@pytest.mark.slow
-def test_more_texts_than_a_system_keeps():
-    system = _system()
-    runs = [_run(system, {"inputs": {"torque1": f"0.1*sin({k}*t)"}}) for k in range(80)]
-    again = _run(system, {"inputs": {"torque1": "0.1*sin(0*t)"}})
-    assert _same(again, runs[0]) and not _same(again, runs[1])
 
 
 def test_runs_share_no_memory():

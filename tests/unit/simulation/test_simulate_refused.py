@@ -27,23 +27,9 @@ class TestRefusals:
         with refuses(ns.SimulationError, "rk4 has no step", self.WHERE, "give step=…, in s"):
             ns.simulate(disk, duration=1.0, method="rk4")
 
-    @pytest.mark.parametrize(("rtol", "atol"), [(0.0, 1e-9), (1e-9, -1.0), (np.nan, 1e-9)])
-    def test_tolerances(self, disk, refuses, rtol, atol):
-        with refuses(
-            ns.SimulationError,
-            f"rtol = {rtol}" if rtol != 1e-9 else f"atol = {atol}",
-            self.WHERE,
-            "give a positive number",
-        ):
-            ns.simulate(disk, duration=1.0, rtol=rtol, atol=atol)
-
     def test_on_failure(self, disk, refuses):
         with refuses(ns.SimulationError, "on_failure is 'ignore'", self.WHERE, "use 'raise'"):
             ns.simulate(disk, duration=1.0, on_failure="ignore")
-
-    def test_too_few_samples(self, disk, refuses):
-        with refuses(ns.SimulationError, "number of samples is 1", self.WHERE, "at least 2"):
-            ns.simulate(disk, duration=1.0, samples=1)
 
     @pytest.mark.parametrize(
         "samples",
@@ -55,24 +41,6 @@ class TestRefusals:
     def test_sample_times(self, disk, refuses, samples):
         with refuses(ns.SimulationError, "times must increase and lie within the run", self.WHERE):
             ns.simulate(disk, duration=1.0, samples=samples)
-
-
-@pytest.mark.parametrize("word", ["start", "parameters", "inputs", "definitions"])
-def test_what_has_no_names(disk, word):
-    with pytest.raises(TypeError, match=rf"(?s)^{word} is \[1, 2\].*pass names and values"):
-        ns.simulate(disk, duration=1.0, **{word: [1, 2]})
-
-
-def test_what_cannot_be_called_or_asked(disk):
-    with pytest.raises(TypeError, match=r"(?s)^progress is 3.*give a function"):
-        ns.simulate(disk, duration=1.0, progress=3)
-    with pytest.raises(TypeError, match=r"(?s)^cancel is True.*pass a threading\.Event"):
-        ns.simulate(disk, duration=1.0, cancel=True)
-
-
-def test_a_duration_that_is_a_text(disk, refuses):
-    with refuses(ns.SimulationError, "'1', which is not a number", "simulation", "time in s"):
-        ns.simulate(disk, duration="1")
 
 
 @pytest.mark.parametrize(

@@ -70,15 +70,6 @@ def test_the_loop_chooses_the_next_step_by_the_rule(may_grow, lanes):
             assert tuple(found) == pytest.approx(chosen, rel=ROUNDING), (error, before, mean)
 
 
-@pytest.mark.parametrize("error", [1e-3, 0.1, 1.0, 5.0, 100.0])
-def test_the_first_step_tells_the_next_by_itself(error):
-    size, density, mean = next_step(H, error, True, 0.0, 0.0)
-    expected = SAFETY * error ** (-1.0 / 8.0)
-    assert size == pytest.approx(H * np.clip(expected, 1.0 / 3.0, 6.0), rel=ROUNDING)
-    assert density == pytest.approx(error**0.125 / H, rel=ROUNDING)
-    assert mean == density
-
-
 @pytest.mark.parametrize(
     ("error", "expected"), [(1e3, 1.0 / 3.0), (1e30, 1.0 / 3.0), (math.inf, 0.1)]
 )
@@ -86,19 +77,6 @@ def test_errors_that_tell_nothing_are_not_remembered(error, expected):
     size, *remembered = next_step(H, error, True, 30.0, 40.0)
     assert size == pytest.approx(expected * H, rel=ROUNDING)
     assert remembered == [30.0, 40.0]
-
-
-@pytest.mark.parametrize("error", [0.0, 1e-12])
-def test_an_error_of_next_to_nothing_tells_how_dense_steps_are_at_most(error):
-    size, *remembered = next_step(H, error, True, 3.0, 40.0)
-    assert size == pytest.approx(6.0 * H, rel=ROUNDING)
-    assert remembered == [3.0, pytest.approx(SAFETY / size, rel=ROUNDING)]
-
-
-def test_steps_of_even_density_have_one_size():
-    sizes, rejected = run([50.0] * 20)
-    assert not rejected.any()
-    assert sizes[-5:] == pytest.approx(SAFETY / 50.0, rel=ROUNDING)
 
 
 def test_a_step_after_an_error_that_is_small_by_accident_is_not_tried_in_vain():
@@ -112,19 +90,3 @@ def test_a_step_after_an_error_that_is_small_by_accident_is_not_tried_in_vain():
 def test_a_density_that_rises_is_met_before_steps_are_rejected():
     densities = 50.0 * 1.25 ** np.arange(20)
     assert not run(densities, h=SAFETY / 50.0)[1][1:].any()
-
-
-def test_what_is_past_is_forgotten_after_two_steps():
-    sizes, _ = run([5000.0] * 10 + [50.0] * 6, h=SAFETY / 5000.0)
-    assert sizes[-1] == pytest.approx(SAFETY / 50.0, rel=1e-3)
-
-
-def test_steps_grow_at_once_after_a_short_place():
-    sizes, rejected = run([5000.0] * 10 + [50.0] * 6, h=SAFETY / 5000.0)
-    assert not rejected.any()
-    assert np.all(np.diff(sizes) > -ROUNDING)
-
-
-def test_a_density_that_leaps_is_not_taken_to_rise_on():
-    sizes, _ = run([50.0] * 5 + [120.0] * 3, h=SAFETY / 50.0)
-    assert sizes[-2:] == pytest.approx(SAFETY / 120.0, rel=ROUNDING)
