@@ -120,9 +120,3 @@ def test_samples_of_a_batch_of_runs(system_of):
     np.testing.assert_allclose(
         batch.wheels[0].demand.reshape(2, 5)[1], expected.wheels[0].demand, rtol=1e-6, atol=1e-7
     )
-
-
-def test_what_is_refused(system_of, refuses):
-    system = system_of("rolling-disk")
-    with refuses(ns.SimulationError, "friction coefficient is -0.1", "rolling-disk", "negative"):
-        ns.audit_batch(system, {"disk.tilt": [1.0, 1.1]}, friction=[0.2, -0.1])

@@ -84,15 +84,6 @@ def test_kernels_are_whole_as_ptx(system_of, call):
         assert ".extern" not in ptx
 
 
-def test_states_in_other_speeds_are_evaluated_alone(system_of):
-    """A device tells singular states from others, too."""
-    system = system_of("agv")
-    states = {"bracket.angle": np.linspace(0.0, 2 * np.pi, N), "wheel1.rate": -5.0}
-    lanes, threads = (ns.evaluate_batch(system, states, device=d) for d in ("cpu", HostDevice()))
-    assert lanes.others.keys() == threads.others.keys()
-    assert np.array_equal(lanes.is_evaluated, threads.is_evaluated)
-
-
 class TestRefused:
     @pytest.mark.parametrize("call", CALLS)
     def test_unknown_devices(self, system_of, call):

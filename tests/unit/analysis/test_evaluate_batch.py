@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -81,36 +79,6 @@ def test_states_are_those_of_single_calls(system_of, rng, name):
         assert_same_instant(batch[k], alone)
 
 
-def test_speed_inputs_as_expressions(system_of):
-    """A steering rate that follows the angle: the state is completed with it, its rate follows."""
-    system = system_of("tractor-trailer")
-    state = {"tractor.vx": 2.0, "steer.angle": np.array([-0.2, 0.1, 0.3]), "hinge.angle": 0.2}
-    given = {
-        "steering_rate": "0.1*sin(2*t) + 0.5*steer.angle",
-        "F_u1": "-m1*tractor.vx*cos(t)",
-        "F_u3": np.array([20.0, -10.0, 3.0]),
-    }
-    masses = {"m1": np.array([900.0, 1000.0, 1100.0])}
-    batch = ns.evaluate_batch(system, state, inputs=given, parameters=masses, time=0.7)
-    for k in range(3):
-        alone = ns.evaluate(
-            system, one(state, k), inputs=one(given, k), parameters=one(masses, k), time=0.7
-        )
-        assert_same_instant(batch[k], alone)
-
-
-def test_a_labelled_dataset_with_units(system_of):
-    speeds = np.array([-6.0, -5.0])
-    batch = ns.evaluate_batch(system_of("agv"), {"wheel1.rate": speeds, "wheel2.rate": -5.0})
-    data = batch.to_xarray()
-    assert data.sizes == {"variant": 2}
-    assert data["start.wheel1.rate"].values.tolist() == speeds.tolist()
-    assert data["start.wheel1.rate"].attrs["units"] == "rad/s"
-    assert data["acceleration.wheel1.rate"].attrs["units"] == "rad/s^2"
-    assert data["reaction.wheel1.lateral"].attrs["units"] == "N"
-    np.testing.assert_array_equal(data["platform.x"], batch.coordinates["platform.x"])
-
-
 def test_a_variant_in_other_speeds_is_evaluated_alone(system_of):
     """Across the slide whose speed is independent, that speed says nothing of the blade's."""
     system = system_of("sleigh-on-slides")
@@ -153,25 +121,6 @@ def test_inverse_dynamics_of_many(system_of, rng):
     for name, values in rates.items():
         np.testing.assert_allclose(moved.accelerations[name], values, atol=1e-9)
     assert set(batch.to_xarray().data_vars) >= {"torque1", "torque2"}
-
-
-def test_blocks_and_threads_change_no_bit(system_of, rng, monkeypatch):
-    system = system_of("agv")
-    state = {"wheel1.rate": rng.uniform(-8, -4, 50), "wheel2.rate": -5.0}
-    whole = ns.evaluate_batch(system, state)
-    monkeypatch.setattr("noslip.simulation.batches.batch_request.BLOCK", 16)
-    done = []
-    parts = ns.evaluate_batch(system, state, threads=2, progress=done.append)
-    assert len(done) == 4 and done[-1] == 1.0
-    for name, values in whole.accelerations.items():
-        np.testing.assert_array_equal(parts.accelerations[name], values)
-
-
-def test_cancelled_states_are_not_known(system_of):
-    stop = threading.Event()
-    stop.set()
-    batch = ns.evaluate_batch(system_of("agv"), {"wheel1.rate": [-5.0, -4.0]}, cancel=stop)
-    assert not batch.is_evaluated.any() and np.isnan(batch.kinetic_energy).all()
 
 
 @pytest.mark.parametrize(

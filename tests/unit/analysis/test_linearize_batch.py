@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -41,30 +39,6 @@ def test_bicycles_of_other_shapes_at_other_speeds(system_of, rng):
     assert data["start.speed"].values.tolist() == about["speed"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "about"),
-    [
-        ("rolling-disk", {"disk.tilt": np.pi / 2, "disk.spin_rate": (-9.0, -2.0)}),
-        ("chaplygin-sleigh", {"sleigh.vx": (0.5, 2.0)}),
-    ],
-)
-def test_other_mechanisms(system_of, rng, name, about):
-    system = system_of(name)
-    starts = {k: rng.uniform(*v, 5) if np.ndim(v) else v for k, v in about.items()}
-    batch = ns.linearize_batch(system, starts, keep=["A"])
-    for k in range(5):
-        alone = ns.linearize(system, one(starts, k))
-        np.testing.assert_allclose(batch.A[k], alone.A, rtol=1e-9, atol=1e-9)
-        assert batch.is_stable[k] == alone.is_stable
-
-
-def test_the_published_bicycle_is_stable_between_its_published_speeds(system_of):
-    """Meijaard et al. 2007: between 4.292382536 and 6.024262015 m/s."""
-    speeds = np.array([4.29, 4.293, 5.0, 6.024, 6.025])
-    batch = ns.linearize_batch(system_of("whipple-bicycle"), {"speed": speeds})
-    assert batch.is_stable.tolist() == [False, True, True, True, False]
-
-
 def test_motions_that_are_not_steady_are_marked(system_of):
     """A bicycle that leans falls."""
     batch = ns.linearize_batch(
@@ -73,21 +47,6 @@ def test_motions_that_are_not_steady_are_marked(system_of):
     assert batch.is_steady.tolist() == [True, False]
     assert np.isnan(batch.eigenvalues[1]).all() and not batch.is_stable[1]
     assert batch.residual[1] > 1e-3
-
-
-def test_inputs_of_each_variant(system_of):
-    """A torque that holds a pendulum at an angle: 2.1 (θ − 0.3) + m g l sin θ of the model."""
-    system = system_of("pendulum")
-    angles = np.array([0.0, 0.4, 1.0])
-    motions = [ns.steady(system, {"swing.angle": a}, find=["torque"]) for a in angles]
-    torques = [motion.inputs["torque"] for motion in motions]
-    batch = ns.linearize_batch(system, {"swing.angle": angles}, inputs={"torque": torques})
-    assert batch.is_steady.all()
-    for k, motion in enumerate(motions):
-        alone = ns.linearize(system, motion.start, inputs=motion.inputs)
-        np.testing.assert_allclose(
-            np.sort_complex(batch.eigenvalues[k]), np.sort_complex(alone.eigenvalues), rtol=1e-8
-        )
 
 
 def test_blocks_and_threads_change_no_bit(system_of, rng, monkeypatch):
@@ -101,14 +60,6 @@ def test_blocks_and_threads_change_no_bit(system_of, rng, monkeypatch):
     )
     assert np.array_equal(whole.eigenvalues, parts.eigenvalues)
     assert seen[-1] == 1.0 and len(seen) == 4
-
-
-def test_cancelled_variants_are_not_known(system_of):
-    cancel = threading.Event()
-    cancel.set()
-    system = system_of("whipple-bicycle")
-    batch = ns.linearize_batch(system, {"speed": 5.0}, count=3, cancel=cancel)
-    assert np.isnan(batch.eigenvalues).all() and not batch.is_steady.any()
 
 
 @pytest.mark.parametrize(

@@ -42,35 +42,6 @@ def test_turns_of_bicycles(system_of, rng):
     assert lines.eigenvalues.shape[0] > 3
 
 
-def test_families_and_closed_forms(system_of):
-    """The disk of SahaAngeles1991 in a turn; what is left open is counted as `steady` does."""
-    system = system_of("rolling-disk")
-    given = {"disk.tilt": np.array([1.0, 1.2, 1.4]), "disk.yaw_rate": np.array([1.0, 2.0, 0.5])}
-    batch = ns.steady_batch(system, given)
-    for k in range(3):
-        assert_same_motion(batch[k], ns.steady(system, one(given, k)))
-    with_less = ns.steady_batch(system, {"disk.tilt": [1.0, 1.2]})
-    for k, tilt in enumerate([1.0, 1.2]):
-        assert with_less.family[k] == ns.steady(system, {"disk.tilt": tilt}).family > 0
-
-
-def test_inputs_and_a_start_as_guess(system_of):
-    system = system_of("pendulum")
-    angles = np.array([0.0, 0.4, 1.0])
-    batch = ns.steady_batch(system, {"swing.angle": angles}, find=["torque"])
-    alone = [ns.steady(system, {"swing.angle": a}, find=["torque"]) for a in angles]
-    for k in range(3):
-        assert_same_motion(batch[k], alone[k])
-    again = ns.steady_batch(
-        system, {}, guess=alone[1].start, inputs={"torque": batch.inputs["torque"]}
-    )
-    for k in range(3):
-        expected = ns.steady(system, {}, guess=alone[1].start, inputs=alone[k].inputs)
-        assert again.values["swing.angle"][k] == pytest.approx(
-            expected.values["swing.angle"], abs=1e-8
-        )
-
-
 def test_what_has_no_steady_motion_says_why(system_of):
     """A bicycle that leans needs a torque; upright it needs none."""
     system = system_of("whipple-bicycle")
@@ -104,15 +75,6 @@ def test_labels_blocks_and_cancelling(system_of, monkeypatch):
     stop = threading.Event()
     stop.set()
     assert not ns.steady_batch(system, given, cancel=stop).is_found.any()
-
-
-def test_names_are_checked_before(system_of, refuses):
-    system = system_of("rolling-disk")
-    no_name = "there is no coordinate, speed or angle 'disk.tlt'"
-    with refuses(ns.SimulationError, no_name, "rolling-disk", "disk.tilt"):
-        ns.steady_batch(system, {"disk.tlt": [1.0, 1.1]})
-    with refuses(ns.SimulationError, "the numbers of trajectories differ", "steady", "one value"):
-        ns.steady_batch(system, {"disk.tilt": [1.0, 1.1], "disk.yaw_rate": [1.0, 2.0, 3.0]})
 
 
 def test_a_guess_at_which_nothing_determines_the_motion_says_so(system_of):

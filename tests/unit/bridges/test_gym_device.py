@@ -102,17 +102,6 @@ def test_gymnasium_makes_them_by_their_ids():
     assert envs.step(envs.action_space.sample())[1].shape == (3,)
 
 
-def test_given_starts_are_those_of_all(both):
-    lanes, threads = both("drive")
-    options = {"carriage.vx": 0.7, "carriage.angle": 0.3}
-    for envs in (lanes, threads):
-        envs.reset(seed=1)
-    seen, _ = lanes.reset(options=options)
-    np.testing.assert_array_equal(threads.reset(options=options)[0].numpy(), seen)
-    assert lanes.mechanisms.x[:, 5] == pytest.approx(0.7)
-    check_same(lanes, threads, lanes.step(np.ones((12, 2))), threads.step(np.ones((12, 2))))
-
-
 class Foreign:
     """An array of another library, as it says where its numbers are."""
 
@@ -158,50 +147,6 @@ def test_actions_are_taken_from_arrays_of_others(both, rng):
     for name, parts in found.items():
         for part, expected in zip(parts, found["numpy"], strict=True):
             np.testing.assert_array_equal(part, expected, err_msg=name)
-
-
-def test_results_stay_while_somebody_has_them(both):
-    _, threads = both("drive", n=4)
-    threads.reset(seed=0)
-    first = threads.step(np.ones((4, 2)))
-    kept = [part.numpy() for part in first[:4]]
-    seen = first[0]
-    for _ in range(3):
-        threads.step(np.ones((4, 2)))
-    for part, values in zip(first[:4], kept, strict=True):
-        np.testing.assert_array_equal(part.numpy(), values)
-    # memory that nobody has is used again
-    del first, part
-    address = seen.address
-    del seen
-    addresses = {threads.step(np.ones((4, 2)))[0].address for _ in range(4)}
-    assert address in addresses and len(addresses) <= 2
-
-
-def test_arrays_have_their_types(both):
-    """For CuPy, PyTorch and JAX; NumPy reads those that are in its own memory."""
-    _, threads = both("drive", n=3)
-    threads.reset(seed=0)
-    seen, rewards, ended, cut, info = threads.step(np.zeros((3, 2)))
-    kinds = {"seen": "<f4", "rewards": "<f8", "ended": "|b1", "cut": "|b1", "why": "|u1"}
-    arrays = (seen, rewards, ended, cut, info["ended"].codes)
-    for array, kind in zip(arrays, kinds.values(), strict=True):
-        assert array.dtype.str == kind
-        np.testing.assert_array_equal(np.from_dlpack(array), array.numpy())
-    assert seen.shape == (3, 4) and "float32" in repr(seen)
-    np.testing.assert_array_equal(np.asarray(info["ended"]), ["", "", ""])
-    assert "arrived, singular" in repr(info["ended"])
-
-
-def test_an_action_that_is_no_number_is_refused(both):
-    lanes, threads = both("balance", n=3)
-    actions = np.array([[np.nan], [0.0], [7.0]])
-    for envs in (lanes, threads):
-        envs.reset(seed=0)
-        with pytest.raises(ns.SimulationError, match=r"the actions have nan at \(0, 0\)"):
-            envs.step(actions)
-    actions[0] = 0.0
-    check_same(lanes, threads, lanes.step(actions), threads.step(actions))
 
 
 def test_an_episode_goes_on_in_other_independent_speeds(system_of):

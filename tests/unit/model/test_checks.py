@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from cart_model import CART, FLYER, LOOP, RIM, body, faults, hinge, more, one_fault, parameter, swap
+from cart_model import CART, FLYER, LOOP, RIM, body, hinge, more, one_fault, parameter, swap
 
 from noslip.base.errors import Fault, ModelError
 from noslip.model.bodies import Sphere

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from cart_model import CART, FLYER, LOOP, faults, more, one_fault, parameter
+from cart_model import CART, FLYER, LOOP, more, one_fault, parameter
 
 from noslip.base.errors import Fault, ModelError
 from noslip.model.checks import check_model

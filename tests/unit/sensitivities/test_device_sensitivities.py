@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
 import noslip as ns
 from noslip.engines.devices import HostDevice, ptx_of
-from noslip.simulation.batches import batch_code
-from noslip.simulation.sensitivities import forward
 
 N = 7
 TABLE = ns.Table(times=np.linspace(0.0, 2.0, 5), values=np.array([0.0, 0.1, 0.2, 0.1, 0.0]))
@@ -56,26 +52,6 @@ def test_a_thread_finds_what_the_processor_finds(system_of, name):
     )
 
 
-def test_fixed_steps(system_of):
-    given = CASES["chaplygin-sleigh"] | {"method": "rk4", "step": 0.01}
-    system = system_of("chaplygin-sleigh")
-    here = ns.simulate_sensitivities_batch(system, **given)
-    there = ns.simulate_sensitivities_batch(system, device=HostDevice(), **given)
-    for column, by in here.derivatives.items():
-        np.testing.assert_allclose(there.derivatives[column], by, rtol=1e-11, atol=1e-11)
-
-
-def test_single_precision_keeps_its_digits(system_of):
-    given = CASES["chaplygin-sleigh"] | {"rtol": 1e-5, "atol": 1e-5}
-    system = system_of("chaplygin-sleigh")
-    here = ns.simulate_sensitivities_batch(system, **given)
-    there = ns.simulate_sensitivities_batch(
-        system, device=HostDevice(), precision="single", **given
-    )
-    for column, by in here.derivatives.items():
-        np.testing.assert_allclose(there.derivatives[column], by, rtol=1e-3, atol=1e-3)
-
-
 def test_kernels_are_whole_as_ptx(system_of):
     texts = []
 
@@ -96,48 +72,6 @@ def test_a_motion_that_fails_is_told(system_of):
     found = ns.simulate_sensitivities_batch(system_of("rolling-disk"), device=HostDevice(), **given)
     assert not found.success.any()
     assert len(found.messages) == N
-
-
-def test_cancelled_motions_are_nan(system_of, monkeypatch):
-    monkeypatch.setattr(batch_code, "FIRST_ROUNDS", 1)
-    monkeypatch.setattr(batch_code, "MOST_ROUNDS", 1)
-    cancel = threading.Event()
-    launches = []
-
-    class Card(HostDevice):
-        def kernel(self, text, tables=()):
-            made = super().kernel(text, tables)
-            launch = made.launch
-
-            def counted(*given):
-                launches.append(1)
-                cancel.set()
-                launch(*given)
-
-            made.launch = counted
-            return made
-
-    given = CASES["chaplygin-sleigh"] | {"duration": 1e5}
-    found = ns.simulate_sensitivities_batch(
-        system_of("chaplygin-sleigh"), device=Card(), cancel=cancel, **given
-    )
-    assert launches
-    assert not found.success.any()
-    assert np.isnan(found["sleigh.x", "m"]).all()
-
-
-def test_progress_moves_over_blocks(system_of, monkeypatch):
-    monkeypatch.setattr(forward, "DEVICE_BLOCK", 3)
-    seen = []
-    given = CASES["chaplygin-sleigh"] | {"duration": 0.5}
-    system = system_of("chaplygin-sleigh")
-    parts = ns.simulate_sensitivities_batch(
-        system, device=HostDevice(), progress=seen.append, **given
-    )
-    assert seen == sorted(seen)
-    assert seen[-1] == 1.0
-    whole = ns.simulate_sensitivities_batch(system, device=HostDevice(), **given)
-    assert np.array_equal(parts["sleigh.x", "m"], whole["sleigh.x", "m"])
 
 
 class TestRefused:

@@ -5,7 +5,6 @@ import re
 import shutil
 import stat
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import noslip as ns
 from noslip.cli import main
 from noslip.scene.assembly import frames, scene
 from noslip.scene.cameras import Camera, CameraView
-from noslip.scene.film import Film, nearest_pixels, shadows, vertex_normals
+from noslip.scene.film import Film, nearest_pixels, shadows
 from noslip.show.animate import film_rate, recorded
 
 
@@ -220,22 +219,6 @@ def test_the_film_program_gets_every_picture_and_its_complaint_is_told(
     assert not (tmp_path / "y.mp4").exists()
 
 
-def test_a_still_has_the_colors_of_the_bodies_where_they_are(carriage):
-    """The middle of a body of its own color is where the camera's geometry says."""
-    system, run = carriage
-    look, film = scene(run.model), frames(system, run, rate=5.0)
-    camera = Camera(
-        position=film.positions[0, 0] + [0.0, 0.0, 4.0],
-        look_at=film.positions[0, 0],
-        up=np.array([0.0, 1.0, 0.0]),
-    )
-    image = np.asarray(
-        Film(scene=look, frames=film, view=camera, caption=None, width=400, height=300).picture(0)
-    )
-    r, g, b = (int(x) for x in image[150, 200])
-    assert (r, g, b) != (252, 253, 254) and abs(r - g) < 12 and abs(g - b) < 14  # the gray deck
-
-
 # the renderer
 
 
@@ -277,15 +260,6 @@ def test_shadows_lie_on_the_ground_along_the_light(rng):
     shadow = shadows(corners, normal, origin, light)
     assert np.allclose(shadow[..., 2], 0.5, atol=1e-14)
     assert np.allclose(np.cross(corners - shadow, light), 0, atol=1e-14)
-
-
-def test_normals_of_a_sphere_point_away_from_its_middle():
-    from noslip.model.bodies import sphere
-
-    points, faces = sphere(2.0, 64)
-    poles = np.abs(points[:, 2]) > 1.99
-    normals = vertex_normals(points, faces)
-    assert np.abs(normals - points / 2)[~poles].max() < 0.01
 
 
 # files and errors
@@ -334,33 +308,3 @@ def test_the_command_writes_a_model_and_a_past_run(noslip):
     assert (done.exit_code, done.stderr) == (0, "")
     with Image.open("past.png") as picture:
         assert picture.size == (200, 100)
-
-
-def test_the_command_replaces_nothing_unless_forced(noslip):
-    Path("x.html").write_text("mine")
-    Path("y.html").mkdir()
-    arguments = ("knife-edge", "--duration", "0.2", "-o")
-    done = noslip(*arguments, "x.html")
-    assert done.exit_code == 1 and "--force" in done.stderr
-    assert Path("x.html").read_text() == "mine"
-    done = noslip(*arguments, "y.html", "--force")
-    assert done.exit_code == 1 and "choose another" in done.stderr
-    assert noslip(*arguments, "x.html", "--force").exit_code == 0
-    assert Path("x.html").stat().st_size > 1e5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("agv", "-o", "x.avi"), "cannot be written as '.avi'"),
-        (("agv", "--size", "10"), "960x600"),
-        (("nosuch",), "there is no model 'nosuch'"),
-        ((".", "--set", "a=1", "-o", "x.html"), "belong to a model"),
-        ((".", "-o", "x.html"), "has no model.toml"),
-    ],
-)
-def test_the_command_says_what_is_wrong(noslip, arguments, words):
-    done = noslip(*arguments)
-    assert done.exit_code in (1, 2) and words in done.stderr
-    assert "Traceback" not in done.output
-    assert not Path("x.html").exists()

@@ -134,12 +134,6 @@ def test_no_two_things_share_a_letter_on_a_page():
     assert "A hat marks letters of the method" in text
 
 
-def test_symbols_of_the_disk():
-    found = notation(ns.load("rolling-disk"))
-    expected = {"disk.qw": "q_w", "disk.wx": "ω_x", "disk.vz": "v_z", "disk.z": "z"}
-    assert found.items() >= expected.items()
-
-
 def test_what_would_look_alike_takes_the_joint_along():
     b = ns.ModelBuilder(name="two", gravity=(0.0, 0.0, 0.0))
     for name in ("left", "right"):
@@ -204,15 +198,6 @@ def test_the_legend_is_the_same_in_all_formats():
         assert f"<td><math>{to_mathml(e.glyph)}</math></td><td>{e.name}</td>" in texts["html"]
 
 
-@pytest.mark.parametrize("glyph", [Glyph("T", "12", 1), Glyph("C̃", "12"), Glyph("η", "2", 1, True)])
-def test_labels_with_marks_are_read_back(glyph):
-    assert glyph_of_text(glyph.text) == glyph
-
-
-def test_three_dots_need_no_package():
-    assert Glyph("x", "", 3).latex == r"\dot{\ddot{x}}"
-
-
 def test_parameters_that_are_called_by_a_word_have_its_letter():
     """Unless another parameter is called by that letter; then the word stays."""
     b = ns.ModelBuilder("words", gravity=(0.0, 0.0, 0.0))
@@ -229,10 +214,3 @@ def test_parameters_that_are_called_by_a_word_have_its_letter():
     assert letters == {
         "mass": "m", "wheel_radius": "r_wheel", "m_load": "m_load", "load_mass": "load_mass",
     }  # fmt: skip
-
-
-def test_steered_wheels_have_letters_of_their_own():
-    notation = Notation(ns.derive(ns.load("snakeboard")))
-    letters = {e.name: e.glyph.text for e in [*notation.coordinates, *notation.speed_inputs]}
-    assert letters["front.steer.angle"] == "δ_front" and letters["front.angle"] == "θ_front"
-    assert letters["back.steering_rate"] == "ω_back"

@@ -58,12 +58,6 @@ def test_html_has_the_motion_first_and_the_derivation_folded():
     assert "<script" not in page and "http" not in page
 
 
-def test_latex_is_the_motion_alone():
-    text = equations_latex(ns.derive(sled_with_rotor()))
-    assert text.startswith(r"\begin{align*}") and text.endswith(r"\end{align*}")
-    assert r"\left(m_{1} + m_{2}\right) \dot{v}_{x}" in text
-
-
 # models
 
 
@@ -144,13 +138,6 @@ def test_a_run_shows_its_verdicts_and_every_column():
         assert shown == [column[0], column[-1], column.min(), column.max()]
     svg = root.find(".//{http://www.w3.org/2000/svg}svg")
     assert svg is not None and "platform" in words(svg)
-
-
-def test_a_run_of_an_arm_shows_its_coordinates():
-    result = run_of("manipulator-6r")
-    root = ElementTree.fromstring(displays.trajectory_html(result))
-    assert "joint6.angle" in words(root.find(".//{http://www.w3.org/2000/svg}svg"))
-    assert result.tracking_error in [float(data.get("value")) for data in root.iter("data")]
 
 
 def test_a_tracked_path_shows_its_errors():
@@ -270,17 +257,6 @@ def test_an_animation_is_a_player_complete_in_itself(capsys):
     assert len(repr(player)) < 100
 
 
-def test_a_player_is_saved_as_a_page(tmp_path):
-    player = ns.animate(run_of("chaplygin-sleigh"), rate=2.0)
-    assert player.save(tmp_path / "sleigh.html").read_text("utf-8") == player.page
-
-
-def test_a_run_writes_its_animation(tmp_path):
-    target = tmp_path / "end.png"
-    assert run_of("chaplygin-sleigh").animate(target, width=160, height=100) == target
-    assert target.read_bytes().startswith(b"\x89PNG")
-
-
 # text of models
 
 
@@ -367,11 +343,6 @@ def test_the_names_are_those_of_the_types():
     assert (Figure.__module__, Figure.__qualname__) == FIGURE
     for function in TABLES.values():
         assert callable(getattr(displays, function))
-
-
-def test_matrices_are_shown_as_mathematics():
-    html = displays.matrices_html(ns.matrices(ns.load("chaplygin-sleigh"), "vakonomic"))
-    assert "<math" in html and "Driving angle" in html
 
 
 def test_without_ipython_nothing_happens(monkeypatch):

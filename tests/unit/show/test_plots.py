@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from runs_to_plot import MODELS, audited, drawn, lines_of, names_beside, run_of, tracked
-from scipy.interpolate import CubicSpline
 
 import noslip as ns
-from noslip.show.headlines import QUANTITIES, axis_label, unit_text
+from noslip.show.headlines import QUANTITIES, unit_text
 from noslip.show.plots.panels import by_magnitude
 from noslip.show.plots.plotting import FIGURES, run_sheets
 
@@ -24,13 +23,6 @@ DRAWN = [(name, what) for name in MODELS for what in HISTORIES if (name, what) n
 )
 def test_units_as_they_are_printed(unit, text):
     assert unit_text(unit) == text
-
-
-def test_axes_say_quantity_and_unit():
-    assert axis_label("speed", "m/s") == "speed (m/s)"
-    assert axis_label("torque", "N*m", -3) == "torque (10⁻³ N·m)"
-    assert axis_label("friction demand", "1") == "friction demand"
-    assert axis_label("", "m/s") == "(m/s)"
 
 
 @pytest.mark.parametrize(("name", "what"), DRAWN)
@@ -51,12 +43,6 @@ def test_histories_are_the_columns_of_the_run(name, what):
     assert all(len(lines) == 1 for lines in lines_of(figure).values())
 
 
-def test_histories_have_all_coordinates_speeds_and_inputs():
-    run = run_of("tractor-trailer")
-    quantities = (*run.coordinates, *run.speeds, *run.input_quantities)
-    assert set(drawn(ns.plot(run))) == {q.name for q in quantities}
-
-
 def test_orientations_are_drawn_as_named_angles():
     run = run_of("rolling-disk")
     assert set(drawn(ns.plot(run, "coordinates"))) == {
@@ -75,12 +61,6 @@ def test_columns_of_unlike_size_are_seen_beside_each_other():
     for group in groups:
         sizes = [np.max(np.abs(run[n])) for n in group]
         assert min(sizes) > 0.05 * max(sizes)
-
-
-def test_what_stays_zero_needs_no_panel():
-    run = run_of("tractor-trailer")
-    assert by_magnitude(run, ["F_u1", "F_u2", "F_u3"]) == [["F_u1", "F_u2", "F_u3"]]
-    assert by_magnitude(run, ["F_u1", "F_u3"]) == [["F_u1", "F_u3"]]
 
 
 def test_a_list_of_columns_has_a_panel_for_each_unit():
@@ -135,15 +115,6 @@ def test_residuals_of_every_row():
         np.testing.assert_array_equal(np.nan_to_num(curves[name]), values)
 
 
-def test_errors_are_simulated_minus_reference():
-    run = run_of("manipulator-6r")
-    curves = drawn(ns.plot(run, "errors"))
-    assert list(curves) == list(run.errors) == [c.name for c in run.coordinates]
-    for name in run.errors:
-        error = np.abs(run[name] - run[f"reference.{name}"])
-        np.testing.assert_array_equal(np.nan_to_num(curves[name]), error)
-
-
 def test_errors_of_a_tracked_path_are_along_across_and_heading():
     result = tracked()
     curves = drawn(ns.plot(result, "errors"))
@@ -190,30 +161,6 @@ def test_friction_and_loads_have_their_limits():
     assert names_beside(load)[-1] == "lift-off at 0 N" and load.get_ylim()[0] < 0
     (demand, load) = ns.plot(run, "friction", audit=replace(held, friction=None)).axes
     assert not any("ground" in name for name in names_beside(demand))
-
-
-def test_phase_plots_pair_each_coordinate_with_its_rate():
-    run = run_of("agv")
-    figure = ns.plot(run, "phase")
-    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes] == [
-        (f"{joint}.angle (rad)", f"{joint}.rate (rad/s)")
-        for joint in ("platform", "bracket", "wheel1", "wheel2", "wheel3")
-    ]
-    np.testing.assert_array_equal(figure.axes[1].lines[0].get_xdata(), run["bracket.angle"])
-    np.testing.assert_array_equal(figure.axes[1].lines[0].get_ydata(), run["bracket.rate"])
-
-
-def test_rates_of_named_angles_are_their_derivatives():
-    """Those of the start as given, and all others by a spline through the angles."""
-    run = run_of("rolling-disk")
-    rates = np.column_stack([run[f"disk.{name}_rate"] for name in ("yaw", "tilt", "spin")])
-    np.testing.assert_allclose(rates[0], [0.3, 0.1, -8.0], rtol=1e-12)
-    for k, name in enumerate(("yaw", "tilt", "spin")):
-        spline = CubicSpline(run.t, run[f"disk.{name}"]).derivative()(run.t)
-        np.testing.assert_allclose(rates[5:-5, k], spline[5:-5], atol=2e-6)
-    figure = ns.plot(run, "phase")
-    assert figure.axes[1].get_ylabel() == "disk.tilt_rate (rad/s)"
-    np.testing.assert_array_equal(figure.axes[1].lines[0].get_ydata(), rates[:, 1])
 
 
 def test_names_that_begin_with_a_low_line_are_shown():

@@ -28,13 +28,6 @@ def test_a_panel_for_each_column_with_a_curve_for_each_run():
     assert not figure.axes[0].lines[0].is_dashed() and figure.axes[0].lines[1].is_dashed()
 
 
-def test_columns_in_the_order_given():
-    runs = [run_of("agv"), wider()]
-    figure = ns.plot(runs, ["torque2", "platform.vy"])
-    assert [ax.get_ylabel() for ax in figure.axes] == ["torque2 (N·m)", "platform.vy (m/s)"]
-    assert names_beside(figure.axes[0]) == ["run 1", "run 2"]
-
-
 @pytest.mark.parametrize("what", ["energy", "phase", "residuals", "errors", "speeds"])
 def test_every_figure_compares(what):
     figure = ns.plot([run_of("agv"), wider()], what, labels=["a", "b"])
@@ -51,11 +44,6 @@ def test_paths_of_several_runs():
         np.testing.assert_array_equal(line.get_xdata(), result["platform.x"])
         np.testing.assert_array_equal(line.get_ydata(), result["platform.y"])
     assert len(lines["start"]) == 2
-
-
-def test_runs_of_different_models_are_called_by_their_models():
-    runs = [run_of("agv"), run_of("chaplygin-sleigh")]
-    assert names_beside(ns.plot(runs, "path").axes[0])[:2] == ["agv", "chaplygin-sleigh"]
 
 
 def test_what_cannot_be_drawn(refuses, tmp_path):

@@ -83,12 +83,6 @@ def test_hulls_are_those_of_qhull(rng):
         assert np.max(np.min(distance, axis=1)) < 1e-6
 
 
-def test_hulls_of_points_in_a_line():
-    line = np.column_stack([np.linspace(0, 1, 5), np.linspace(0, 2, 5)])
-    np.testing.assert_allclose(hull(line), [[0, 0], [1, 2]], atol=1e-8)
-    np.testing.assert_allclose(hull(np.ones((4, 2))), [[1, 1]])
-
-
 def box_on_wheels():
     b = ns.ModelBuilder(name="box", gravity=(0.0, 0.0, -9.81))
     shape = ns.shapes.Box(size=(0.6, 0.2, 0.1), frame=ns.Placement(position=(0.1, 0.0, 0.0)))
@@ -113,20 +107,6 @@ def test_outlines_are_the_shapes_where_they_stood():
     expected = own @ R.T + [run["box.x"][k], run["box.y"][k]]
     distance = np.linalg.norm(corners[:, None] - expected[None], axis=-1)
     assert len(corners) == 4 and np.max(np.min(distance, axis=1)) < 1e-7
-
-
-def test_outlines_stand_at_equal_times():
-    run = box_on_wheels()
-    figure = ns.plot(run, "path")
-    (collection,) = figure.axes[0].collections
-    centers = np.array([path.vertices[:4].mean(axis=0) for path in collection.get_paths()])
-    step = float(names_beside(figure.axes[0])[-1].removeprefix("every ").removesuffix(" s"))
-    at = np.round(np.arange(len(centers)) * step * 10).astype(int)
-    angle = run["box.angle"][at]
-    own = 0.1 * np.column_stack([np.cos(angle), np.sin(angle)])
-    places = np.column_stack([run["box.x"][at], run["box.y"][at]]) + own
-    assert len(centers) > 3
-    np.testing.assert_allclose(centers, places, atol=1e-6)
 
 
 def test_a_vehicle_too_small_to_be_seen_has_no_outline():

@@ -18,11 +18,8 @@ from noslip.scene.cameras import CameraView, camera, extent, followed, is_far
 from noslip.scene.geometry import (
     placed,
     quaternions_of,
-    rollers,
-    rolling_rate,
     rotations_of,
     shape_mesh,
-    without_jumps,
 )
 from noslip.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
 
@@ -111,13 +108,6 @@ def test_rotations_and_quaternions_agree(rng):
     R = rotation_to(z)
     assert np.allclose(R @ R.T, np.eye(3), atol=1e-15) and np.linalg.det(R) > 0
     assert np.allclose(R[:, 2], z / np.linalg.norm(z), atol=1e-15)
-
-
-def test_signs_of_quaternions_do_not_jump():
-    angle = np.linspace(0, 20, 400)
-    q = np.stack([np.cos(angle / 2), np.sin(angle / 2), 0 * angle, 0 * angle], axis=-1)
-    found = without_jumps(quaternions_of(rotations_of(q)))
-    assert np.allclose(found, q, atol=1e-13)
 
 
 # scenes
@@ -230,13 +220,6 @@ def test_the_upward_direction_is_against_gravity_unless_that_pulls_along_the_gro
 # wheels that are only drawn
 
 
-def test_drawn_wheels_are_those_that_stand_on_the_ground():
-    counts = {"tractor-trailer": 5, "lhd": 4, "lhd-noslip": 4, "tricycle": 3, "agv": 0}
-    for name, count in counts.items():
-        model = ns.load(name)
-        assert len(rollers(model, model.parameter_values())) == count
-
-
 def test_a_drawn_wheel_rolls_as_far_as_its_center_goes(shown, system_of):
     """θ r = ∫ (vx − y ω) dt for a wheel at a distance y to the left of an axle's middle."""
     look, motion, _ = shown("tractor-trailer")
@@ -251,28 +234,6 @@ def test_a_drawn_wheel_rolls_as_far_as_its_center_goes(shown, system_of):
         about_left = motion.rolled[roller.name] * roller.axis[1]
         assert np.allclose(about_left * roller.radius, way[at], atol=2e-7)
     assert way[-1] > 10
-
-
-def test_a_wheel_that_rolls_by_itself_needs_no_turning(shown):
-    """The rate of a drawn wheel, asked for a real one: its contact point is at rest."""
-    _, _, run = shown("agv")
-    model, values = run.model, run.parameters
-    roller = dataclasses.replace(
-        rollers(ns.load("tricycle"), ns.load("tricycle").parameter_values())[0],
-        body="wheel1",
-        center=np.zeros(3),
-        axis=np.array([1.0, 0.0, 0.0]),
-        radius=values["r"],
-    )
-    system = ns.compile(ns.derive(model))
-    state = {c.name: run.q[300, j] for j, c in enumerate(run.coordinates)}
-    state |= {s.name: run.v[300, j] for j, s in enumerate(run.speeds)}
-    moving = ns.direct_kinematics(system, state)["wheel1"]
-    rate = rolling_rate(
-        roller, moving.rotation[None], moving.velocity[None], moving.angular_velocity[None]
-    )
-    assert np.abs(moving.angular_velocity).max() > 1
-    assert abs(rate[0]) < 1e-12
 
 
 # camera, grid and traces

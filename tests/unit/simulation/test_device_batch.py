@@ -205,20 +205,6 @@ class TestRefused:
         with pytest.raises(ns.SimulationError, match="device is"):
             ns.simulate_batch(system_of("pendulum"), duration=1.0, device=word)
 
-    def test_single_precision_on_the_processor(self, system_of):
-        with pytest.raises(ns.SimulationError, match="on the CPU"):
-            ns.simulate_batch(system_of("pendulum"), duration=1.0, precision="single")
-
-    def test_single_precision_with_tight_tolerances(self, system_of):
-        with pytest.raises(ns.SimulationError, match="7 digits"):
-            ns.simulate_batch(
-                system_of("pendulum"), duration=1.0, device=HostDevice(), precision="single"
-            )
-
-    def test_other_precisions(self, system_of):
-        with pytest.raises(ns.SimulationError, match="precision is 'half'"):
-            ns.simulate_batch(system_of("pendulum"), duration=1.0, precision="half")
-
     def test_a_device_without_room(self, system_of):
         with pytest.raises(ns.DeviceError, match="too small"):
             ns.simulate_batch(system_of("pendulum"), duration=1.0, device=HostDevice(memory=8))
