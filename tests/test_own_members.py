@@ -140,15 +140,6 @@ def test_a_screw_is_what_its_rows_say(own, rng):
     assert gap == pytest.approx(np.zeros((6, 1)), abs=1e-15)
 
 
-def test_stacked_matrices_hold_for_a_screw(model, own):
-    """A T = 0: the couplings of the papers allow what the independent speeds do."""
-    kin = ns.trace(model)
-    found = ns.stacked_matrices(kin)
-    gap = ca.Function("gap", [kin.symbols.q, kin.symbols.params], [ca.mtimes(found.A, found.T)])
-    for _, q in kin.probe.configurations(3):
-        assert np.array(gap(q, kin.probe.params)) == pytest.approx(0.0, abs=1e-13)
-
-
 def test_a_screw_closes_a_loop(own):
     """A carriage on a slider, its nut tied to the screw by a second joint."""
     b = ns.ModelBuilder(name="press", gravity=(0.0, 0.0, -9.81))
@@ -175,40 +166,11 @@ def test_energy_is_kept_but_for_what_drag_takes(scenario_run):
     assert np.nanmax(np.abs(run["energy_error"])) < 1e-8
 
 
-def test_a_batch_is_its_single_runs(system):
-    masses = np.array([1.8, 2.0, 2.3])
-    start = {"stone.roll": 0.2, "stone.yaw_rate": 1.0}
-    batch = ns.simulate_batch(system, duration=1.0, start=start, parameters={"m": masses})
-    for k, m in enumerate(masses):
-        run = ns.simulate(system, duration=1.0, start=start, parameters={"m": float(m)}, samples=2)
-        assert batch["stone.x"][k] == pytest.approx(run["stone.x"][-1], abs=1e-12)
-
-
-def test_small_motions_about_rest(system, model):
-    """The screw's own frequency: k/(J + m p²), at rest on its spring where it cannot roll."""
-    found = ns.steady(system, {"stone.yaw": 0.0, "stone.yaw_rate": 0.0})
-    line = ns.linearize(system, found.start, inputs=found.inputs)
-    assert np.all(np.isfinite(line.eigenvalues))
-
-
-def test_it_is_audited(system, scenario_run):
-    found = ns.audit(system, scenario_run, friction=0.5)
-    assert found.wheels[0].name == "ground"
-    assert np.all(found.wheels[0].normal > 0)
-
-
 @pytest.mark.parametrize("format", ["text", "latex", "html", "markdown"])
 def test_its_equations_are_written_and_confirmed(system, format):
     text = ns.equations_text(system.equations, format)
     assert "agree with the compiled functions" in text
     assert "own_screw" in text.replace("\\_", "_")
-
-
-def test_prose_of_a_formulation_is_in_its_equations(own):
-    text = ns.equations_text(ns.derive(ns.load("manipulator-2r"), own.Kane()))
-    assert "Kane's equations" in text
-    assert "The generalized inertia forces are F" in text
-    assert "agree with the compiled functions" in text
 
 
 def test_a_run_is_left_read_and_reported(scenario_run, system, tmp_path):
@@ -218,11 +180,6 @@ def test_a_run_is_left_read_and_reported(scenario_run, system, tmp_path):
     assert again.q == pytest.approx(scenario_run.q)
     ns.write_report(system, scenario_run, tmp_path / "report.html")
     assert "Kane" in (tmp_path / "report.html").read_text()
-
-
-def test_it_is_animated(scenario_run, tmp_path):
-    ns.animate(scenario_run, tmp_path / "rocker.html")
-    assert (tmp_path / "rocker.html").stat().st_size > 10_000
 
 
 def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
@@ -240,14 +197,6 @@ def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
     shape, _ = ellipsoid.shapes(np.zeros(3), NumberReader({}))
     points, _ = shape.triangles(NumberReader({}))
     assert np.sum((points / [0.4, 0.35, 0.3]) ** 2, axis=1) == pytest.approx(1.0, rel=1e-12)
-
-
-def test_the_studio_shows_it(model, own):
-    from noslip.studio.choice import Mechanism, check_options
-
-    check_options({"formulation": "own_kane"})
-    mechanism = Mechanism(model)
-    assert "Kane" in mechanism.equations_html("own_kane")
 
 
 # on the command line
@@ -343,16 +292,6 @@ def test_the_ball_swings_in_the_trough_at_its_frequency(fairground, vehicle):
     assert np.max(line.eigenvalues.imag) == pytest.approx(vehicle.frequency_in_trough(), rel=1e-9)
 
 
-def test_a_batch_on_the_ground_is_its_single_runs(fairground):
-    start = {"ball.x": 0.02, "ball.y": 0.0, "left.rate": 1.0}
-    masses = np.array([0.4, 0.6])
-    batch = ns.simulate_batch(fairground, duration=0.5, start=start, parameters={"m": masses})
-    for k, m in enumerate(masses):
-        run = ns.simulate(fairground, duration=0.5, start=start, parameters={"m": m}, samples=2)
-        for name in ("ball.x", "left.angle"):
-            assert batch[name][k] == pytest.approx(run[name][-1], abs=1e-12)
-
-
 def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tmp_path):
     from noslip.scene.assembly import scene
     from noslip.studio.choice import Mechanism
@@ -428,18 +367,6 @@ def test_a_word_is_taken_once(own):
     assert "noslip.model.joints.Revolute" in raised.value.faults[0].where
     assert "another word" in raised.value.faults[0].fix
     assert find_member(AbstractJointType, "revolute") is ns.joints.Revolute
-
-
-def test_members_of_the_package_stay_when_others_are_forgotten():
-    """Bridges are imported once in a process, here while members are isolated."""
-    code = """if True:
-        import noslip as ns
-        from noslip.base.families import find_member, isolated
-        with isolated():
-            assert find_member(ns.formats.AbstractSystemFormat, "c")
-        assert find_member(ns.formats.AbstractSystemFormat, "c")
-        """
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_families_are_again_what_they_were():

@@ -161,30 +161,3 @@ def test_values_that_are_tied_change_with_the_swept_one():
             ns.sweep_eigenvalues(system, "m", [1.0, 2.0], tied=wrong)
     with pytest.raises(ns.SimulationError, match="'k' is both swept and given a value"):
         ns.sweep_eigenvalues(system, "m", [1.0, 2.0], tied={"k": "m"}, parameters={"k": 2.0})
-
-
-@pytest.mark.parametrize(
-    ("name", "changed", "values", "options"),
-    [
-        ("whipple-bicycle", "speed", np.linspace(1.0, 9.0, 7), {}),
-        ("whipple-bicycle", "mB", [70.0, 85.0, 95.0], {"about": {"speed": 5.0}}),
-        (
-            "whipple-bicycle",
-            "w",
-            [1.0, 1.05],
-            {"about": {"speed": 5.0}, "tied": {"xB": "0.3*w"}, "parameters": {"mB": 80.0}},
-        ),
-    ],
-)
-def test_points_together_are_those_one_by_one(
-    system_of, monkeypatch, name, changed, values, options
-):
-    """Second way: a linearization of its own for each value, as with a search or a law."""
-    system = system_of(name)
-    together = ns.sweep_eigenvalues(system, changed, values, **options)
-    monkeypatch.setattr("noslip.analysis.eigenvalue_sweep._together", lambda *_: None)
-    alone = ns.sweep_eigenvalues(system, changed, values, **options)
-    assert together.states == alone.states and together.limits == alone.limits
-    np.testing.assert_array_equal(together.growing, alone.growing)
-    for a, b in zip(together.eigenvalues, alone.eigenvalues, strict=True):
-        np.testing.assert_allclose(np.sort_complex(a), np.sort_complex(b), rtol=1e-9, atol=1e-9)

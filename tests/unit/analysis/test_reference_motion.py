@@ -80,19 +80,6 @@ def test_other_numbers_of_the_task_compile_nothing(monkeypatch):
     assert run.ending is ns.Ending.FINISHED
 
 
-def test_motions_with_other_texts_have_code_of_their_own(agv):
-    start = {"bracket.angle": 0.3}
-    found = []
-    for factor in ("1", "2"):
-        motion = scenario_motion(agv)
-        texts = {name: f"{factor}*({text})" for name, text in motion.coordinates.items()}
-        motion = dataclasses.replace(motion, coordinates=texts)
-        found.append(ns.reference_motion(agv, motion, start=start).samples(np.array([0.0, 1.0])))
-    once, twice = found
-    for name in scenario_motion(agv).coordinates:
-        np.testing.assert_allclose(twice.coordinates[name], 2 * once.coordinates[name])
-
-
 def test_inputs_that_are_named_are_the_ones_of_the_samples(system_of):
     system = system_of("manipulator-2r")
     names = [i.name for i in system.model.inputs]

@@ -1,6 +1,5 @@
 """Steady motions against closed forms, and against simulations that must keep them."""
 
-import json
 import math
 import re
 
@@ -164,16 +163,6 @@ def test_a_start_nearby_is_a_guess(system_of):
     first = ns.steady(system, {"frame.lean": 0.2}, guess={"speed": 6.0})
     second = ns.steady(system, {"frame.lean": 0.22}, guess=first.start)
     assert 5.5 < second.values["speed"] < first.values["speed"]
-
-
-def test_numbers_for_programs_and_people(system_of):
-    motion = ns.steady(system_of("rolling-disk"), {"disk.tilt": 1.2, "disk.yaw_rate": 1.0})
-    data = json.loads(json.dumps(motion.to_json()))
-    assert data["values"] == motion.values and data["family"] == 0
-    text = motion.text()
-    assert "what stays" in text and "disk.tilt" in text and "residual" in text
-    assert repr(motion).startswith("SteadyMotion of 'rolling-disk' with ")
-    assert f"disk.tilt = {motion.values['disk.tilt']:.6g} rad" in repr(motion)
 
 
 class TestErrors:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.bridges.c_source import RESERVED, c_comment
 from noslip.engines.c_code import CWriter
 from noslip.engines.system import BasisCover
 from noslip.model.files import model_to_toml, parse_model
@@ -167,18 +166,6 @@ def test_states_of_forces_are_states(tmp_path, rng):
     assert begun[-len(names)] == 0.25 and basis[0] == 0
     place = f"LHD_X_{names[0].replace('.', '_').upper()} = {len(x) - len(names)}"
     assert place in code.files[1].read_text()
-
-
-@needs_gcc
-def test_other_parameters_are_an_argument(system_of, tmp_path, rng):
-    system = system_of("agv")
-    code = Code(system, tmp_path)
-    (t, x, u), *_ = states(system, rng, 1)
-    p = system.parameters({"m_platform": 31.0})
-    _, xdot = code.evaluate("rates", len(x), 0, t, x, u, p)
-    np.testing.assert_allclose(xdot, system.rates(t, whole(system, x), u, p)[: len(x)], rtol=1e-11)
-    nominal = (ctypes.c_double * len(p)).in_dll(code.library, "agv_nominal")
-    np.testing.assert_array_equal(np.array(nominal), system.parameters())
 
 
 def stepped(code, start, inputs, step, count, basis=0):
@@ -405,12 +392,6 @@ def test_descriptions_stay_comments(tmp_path):
     assert code.files[1].read_bytes().isascii()
 
 
-def test_comments_hold_plain_letters():
-    assert c_comment("m/s², */ /* a\\") == "m/s^2, * / / * a/"
-    assert "??" not in c_comment("what??!") and "\n" not in c_comment("a\nb")
-    assert {"while", "class", "NAN"} <= RESERVED
-
-
 @needs_gcc
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_every_model_of_the_library_compiles(precision, tmp_path, pytestconfig):
@@ -539,8 +520,3 @@ def test_code_with_its_own_sine_equals_that_with_the_librarys(precision, system_
     x[angle] = 2.0**41
     assert codes[0].evaluate("rates", *arguments[:3], x, u, system.parameters())[0] != NOT_FINITE
     assert codes[1].evaluate("rates", *arguments[:3], x, u, system.parameters())[0] == NOT_FINITE
-
-
-def test_own_sine_is_true_or_false(system_of, tmp_path, refuses):
-    with refuses(ns.NoslipError, "'own_sine' of target 'c' is 'yes'", "agv.c", "true or false"):
-        ns.export(system_of("agv"), tmp_path / "agv.c", own_sine="yes")

@@ -84,19 +84,6 @@ def known(system):
     return {q.name for q in (*system.coordinates, *system.speeds)}
 
 
-def test_projection_holds_the_bicycle_on_the_ground():
-    env = ns.gym.make_env(task="balance")
-    env.reset(seed=5)
-    system, ended = env.mechanisms.system, False
-    for _ in range(30):
-        _, _, ended, _, _ = env.step(np.array([0.1]))
-        if ended:
-            break
-    x, u = env.mechanisms.x[0], env.mechanisms.u[0]
-    residuals = system.residuals(0.0, x, u, system.parameters())
-    assert np.abs(residuals).max() < 1e-10
-
-
 def test_an_episode_ends_before_its_speeds_do():
     """A handlebar that is thrown over takes no bicycle to the other end of the world."""
     envs = ns.gym.make_vec_env(task="balance", num_envs=256)
@@ -233,27 +220,6 @@ def test_an_ended_episode_begins_anew_at_the_next_step():
     assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
 
 
-def test_the_limit_cuts_an_episode(system_of):
-    task = ns.gym.GymTask(
-        observation={"a": "sleigh.angle"}, actions={"tau_c": (-1, 1)}, reward="1", limit=3
-    )
-    env = ns.gym.make_env(system_of("chaplygin-sleigh"), task)
-    env.reset(seed=0)
-    over = [env.step(np.zeros(1))[2:4] for _ in range(3)]
-    assert over == [(False, False), (False, False), (False, True)]
-
-
-def test_given_starts_and_bad_actions(system_of):
-    env = ns.gym.make_env(task="drive")
-    env.reset(seed=0, options={"carriage.vx": 0.7, "carriage.angle": 0.0})
-    assert env.mechanisms.x[0, 5] == pytest.approx(0.7)
-    for bad in (np.nan, np.inf):
-        with pytest.raises(ns.SimulationError, match=f"the actions have {bad} at") as caught:
-            env.step(np.array([bad, 0.0]))
-        assert "finite" in caught.value.fix
-    assert not env.step(np.array([0.0, 0.0]))[2]
-
-
 BASE = dict(observation={"a": "sleigh.angle"}, actions={"tau_c": (-1.0, 1.0)}, reward="1")
 
 
@@ -343,31 +309,7 @@ def test_a_long_period_hears_an_alarm(alarm, num_envs, system_of):
         envs.step(np.zeros((num_envs, 2)))
 
 
-def test_long_periods_are_those_of_many_short_ones(monkeypatch, system_of):
-    """On a worker or in the calling thread; inputs are held from one to the next."""
-    task = dataclasses.replace(ns.gym.TASKS["back_up"][1], steps=100)
-    found = []
-    for most, parts in ((0, 1), (10**12, 1), (10**12, 100)):
-        monkeypatch.setattr(periods, "MOST_WORK", most)
-        own = dataclasses.replace(task, steps=100 // parts, period=task.period / parts)
-        envs = ns.gym.make_vec_env(system_of("tractor-trailer"), own, 5)
-        envs.reset(seed=1)
-        for _ in range(3 * parts):
-            seen = envs.step(np.linspace(-1, 1, 5)[:, None])
-        found.append((envs.mechanisms.x.copy(), envs.mechanisms.t.copy(), *seen[:2]))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14)
-
-
 @pytest.mark.parametrize("num_envs", [10**12, 10**30])
 def test_more_environments_than_memory_are_refused(num_envs, system_of, refuses):
     with refuses(ns.SimulationError, "environments", "carriage", "fewer"):
         ns.gym.make_vec_env(system_of("carriage"), "drive", num_envs)
-
-
-@pytest.mark.parametrize("fields", [{"steps": 2**31 + 1}, {"limit": 10**30}])
-def test_counts_that_no_counter_holds_are_refused(fields, system_of, refuses):
-    task = dataclasses.replace(ns.gym.TASKS["drive"][1], **fields)
-    with refuses(ns.SimulationError, next(iter(fields)), "carriage", "at most"):
-        ns.gym.make_env(system_of("carriage"), task)

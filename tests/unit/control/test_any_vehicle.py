@@ -201,25 +201,6 @@ def test_on_tires_it_is_led_as_the_vehicle_without_slip(system_of):
         assert 9.0 < apart[0] / apart[1] < 11.0
 
 
-@pytest.mark.slow
-def test_wheels_with_tires_of_their_own_roll_in_the_plan(system_of):
-    """Motors on wheels and a steering rate for nine degrees of freedom: two without slip."""
-    run = ns.track(system_of("tractor-trailer-tires"), ns.paths.Circle(radius=12.0, turns=0.1))
-    assert 1e-6 < run.tracking_error < 1e-3 and not run.path_errors.lost
-    assert "with front.steer.angle as it must be" in run.notes[0]
-
-
-def test_an_arm_on_a_base_that_slides_is_held():
-    b = ns.ModelBuilder.from_model(vehicles.omni())
-    b.body("arm", mass=1.0, moment=0.1)
-    b.joint("arm", ns.joints.Revolute(axis=(0, 0, 1)), parent="base", child="arm")
-    b.input("arm.torque", "N*m")
-    b.force(ns.forces.Motor(name="arm", speed="arm.rate", input="arm.torque"))
-    run = ns.track(ns.compile(ns.derive(b.build())), PATHS["circle"])
-    assert run.tracking_error < 1e-6 and "arm.angle held" in run.notes[0]
-    assert np.max(np.abs(run["arm.angle"])) < 1e-6
-
-
 def test_a_path_that_is_not_smooth_enough_is_refused_with_its_place(system_of):
     """A motor that steers cannot follow a jump of the curvature's rate."""
     tricycle = system_of("tricycle")

@@ -9,10 +9,9 @@ from scipy.linalg import solve_continuous_are
 
 import noslip as ns
 from noslip.control.closed_loop import Tracking
-from noslip.control.curves import Circle, Line, Sine
+from noslip.control.curves import Circle, Line
 from noslip.control.lqr import linear_quadratic, linearize_along
 from noslip.control.path_motion import PathMotion
-from noslip.control.path_tracking import PoseTracking
 from noslip.control.reference_motion import (
     ExpressionMotion,
     FollowMotion,
@@ -121,20 +120,6 @@ def test_the_linearization_on_a_circle_is_constant_and_that_by_hand(agv):
     assert line.A[:, 1, 0] == pytest.approx(-rate, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "path", [Circle(radius=2.0), Sine(amplitude=0.5, wave_number=1.0, extent=12.0)]
-)
-def test_disturbed_starts_converge(agv, path):
-    motion, begin = on_path(agv, path)
-    controller = regulator(agv, motion, begin, 20.0)
-    off = {"platform.x": 0.1, "platform.y": -0.1, "platform.angle": 0.3}
-    run = drive(agv, motion, begin, controller, off, 20.0)
-    across, along, turned = pose_errors(run)
-    assert math.hypot(across[0], along[0]) > 0.1
-    assert math.hypot(across[-1], along[-1]) < 1e-4
-    assert abs(turned[-1]) < 1e-4
-
-
 def test_the_cost_is_that_of_the_riccati_equation(agv):
     """xᵀP x in the limit of small starts x.
 
@@ -164,35 +149,6 @@ def test_the_cost_is_that_of_the_riccati_equation(agv):
     assert (far - 1) / (near - 1) == pytest.approx(4.0, rel=1e-3)
     assert (near - 1) / (nearest - 1) == pytest.approx(4.0, rel=1e-3)
     assert (64 * nearest - 20 * near + far) / 45 == pytest.approx(1.0, rel=3e-9)
-
-
-def test_other_laws_pay_more(agv):
-    motion, begin = on_path(agv, Circle(radius=2.0))
-    controller = regulator(agv, motion, begin, 25.0)
-    still = drive(agv, motion, begin, controller, {}, 25.0)
-    paid = cost(drive(agv, motion, begin, controller, OFF, 25.0), still)
-    for gains in ({}, {"kx": 2.0, "ky": 8.0, "ktheta": 5.0}, {"kv": 3.0}):
-        other = drive(agv, motion, begin, PoseTracking(**AXLE, **gains), OFF, 25.0)
-        assert cost(other, still) > paid
-
-
-def test_saturated_torques_take_longer(agv):
-    motion, begin = on_path(agv, Circle(radius=2.0))
-    controller = regulator(agv, motion, begin, 30.0)
-    off = {"platform.x": 0.15, "platform.y": -0.2, "platform.angle": 0.3}
-    for limit in (math.inf, 0.2):
-        limits = {"torque1": limit, "torque2": limit}
-        run = drive(agv, motion, begin, controller, off, 30.0, limits)
-        most = max(np.max(np.abs(run[name])) for name in TORQUES)
-        assert most > 0.2 if math.isinf(limit) else most == limit
-        assert max(abs(e[-1]) for e in pose_errors(run)) < 1e-3
-
-
-def test_gains_hold_after_their_duration(agv):
-    motion, begin = on_path(agv, Circle(radius=2.0, turns=3.0))
-    controller = regulator(agv, motion, begin, 5.0, samples=11)
-    run = drive(agv, motion, begin, controller, {"platform.x": 0.1}, 25.0)
-    assert max(abs(e[-1]) for e in pose_errors(run)) < 1e-4
 
 
 def test_what_cannot_be_regulated_is_refused(agv):

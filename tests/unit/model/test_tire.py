@@ -92,11 +92,6 @@ def test_it_takes_energy_away_and_the_balance_knows(maximum, rng):
     assert run.energy_drift < 1e-11
 
 
-def test_at_rest_it_does_nothing():
-    system = ns.compile(ns.derive(slab()))
-    assert set(ns.evaluate(system, {}).accelerations.values()) == {0.0}
-
-
 def two_bodies():
     """A slab whose tire rolls on a plate that slides on the ground, turned and out of center."""
     b = ns.ModelBuilder(name="slab-on-plate", gravity=(0.0, 0.0, -9.81))
@@ -130,20 +125,6 @@ def test_what_it_rolls_on_is_pushed_back(rng):
     # together they move as one: no slip, no force
     alike = {f"{b}.vx": 1.0 for b in ("plate", "slab")}
     assert set(ns.evaluate(system, alike).accelerations.values()) == {0.0}
-
-
-@pytest.mark.parametrize("maximum", [None, "2*C"])
-def test_it_survives_a_file(maximum, tmp_path):
-    tire = dataclasses.replace(TIRE, stiffness="C", maximum=maximum)
-    b = ns.ModelBuilder(name="slab", gravity=(0.0, 0.0, -9.81))
-    b.parameter("C", C, "N/rad")
-    b.body("slab", mass=M, moment=J)
-    b.joint("slab", ns.joints.Planar(), parent="world", child="slab")
-    b.force(tire)
-    model = b.build()
-    ns.save_model(model, tmp_path / "slab.toml")
-    assert 'type = "tire"' in (tmp_path / "slab.toml").read_text()
-    assert ns.load(tmp_path / "slab.toml") == model
 
 
 @pytest.mark.parametrize(
@@ -262,30 +243,3 @@ def test_a_state_of_a_force_has_a_name_of_its_own():
     b.input("tire.slip", "N")
     with pytest.raises(ns.ModelError, match=r"has a state 'tire\.slip', and so is something else"):
         b.build()
-
-
-def test_states_of_tires_in_batches_of_everything():
-    """Second way: the single calls."""
-    system, find = car(SIGMA), ["vx", "vy", "rate"]
-    state = {"slab.vx": [3.0, 2.0], "slab.vy": [0.1, 0.3], "tire.slip": [0.05, -0.02]}
-    turning = {"slab.vx": [3.0, 2.0], "slab.vy": [0.1, 0.2], "slab.rate": 0.3}
-    how = {"with_respect_to": ["tire.slip", "slab.vy"], "duration": 0.5}
-    instants = ns.evaluate_batch(system, state)
-    motions = ns.steady_batch(system, turning, find=find)
-    gradients = ns.gradient_batch(system, start=state, terminal="slab.y", **how)
-    tangents = ns.simulate_sensitivities_batch(system, start=state, samples=3, **how)
-    for k in range(2):
-        one = {name: x[k] for name, x in state.items()}
-        alone = ns.evaluate(system, one)
-        assert instants[k].accelerations == pytest.approx(alone.accelerations, rel=1e-12)
-        turn = {"slab.vx": turning["slab.vx"][k], "slab.vy": turning["slab.vy"][k]}
-        motion = ns.steady(system, turn | {"slab.rate": 0.3}, find=find)
-        assert motions[k].values == pytest.approx(motion.values, abs=1e-9)
-        assert motions[k].start.mu == pytest.approx(motion.start.mu, abs=1e-9)
-        slope = ns.gradient(system, start=one, terminal="slab.y", **how)
-        assert gradients[k].vector == pytest.approx(slope.vector, rel=1e-12)
-        moved = ns.simulate_sensitivities(system, start=one, samples=3, **how)
-        assert tangents["slab.y"][k] == pytest.approx(moved["slab.y"], rel=1e-11, abs=1e-13)
-    lines = ns.linearize_batch(system, {"slab.vx": [2.0, 3.0]}, keep=["A"])
-    expected = ns.linearize(system, ns.steady(system, {"slab.vx": 3.0}).start)
-    np.testing.assert_allclose(lines.A[1], expected.A, rtol=1e-9, atol=1e-9)

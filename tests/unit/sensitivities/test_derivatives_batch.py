@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -34,22 +32,6 @@ def assert_same_gradient(found, expected):
     assert found.units == expected.units
     for part in ("terminal", "running", "misfit"):
         assert getattr(found, part) == pytest.approx(getattr(expected, part), abs=1e-13)
-
-
-def test_gradients_of_sleighs(system_of, rng):
-    """Second way: `gradient`, motion by motion; also the steps are the same."""
-    system, n = system_of("chaplygin-sleigh"), 6
-    start = {"sleigh.vx": rng.uniform(0.5, 2.0, n), "sleigh.rate": rng.uniform(0.2, 1.0, n)}
-    parameters = {"m": rng.uniform(0.8, 1.5, n)}
-    batch = ns.gradient_batch(system, start=start, parameters=parameters, **SLEIGH)
-    assert len(batch) == n and batch.success.all() and batch.vectors.shape == (n, 3)
-    for k in range(n):
-        alone = ns.gradient(system, start=one(start, k), parameters=one(parameters, k), **SLEIGH)
-        assert_same_gradient(batch[k], alone)
-        assert batch["m"][k] == alone["m"]
-    data = batch.to_xarray()
-    assert data["parameter.m"].values.tolist() == parameters["m"].tolist()
-    assert data["by.sleigh.rate"].dims == ("variant",)
 
 
 def test_gradients_with_tables_measurements_and_definitions(system_of, rng):
@@ -189,20 +171,6 @@ def test_a_motion_that_fails_says_why_and_ends_no_other(system_of):
             with pytest.raises(ns.SimulationError, match=f"motion {k}"):
                 batch[k]
     assert batch.success.tolist() == expected and not all(expected)
-
-
-def test_blocks_threads_and_cancelling_change_no_bit(system_of, rng, monkeypatch):
-    system = system_of("chaplygin-sleigh")
-    start = {"sleigh.vx": rng.uniform(0.5, 2.0, 20), "sleigh.rate": 0.4}
-    whole = ns.gradient_batch(system, start=start, **SLEIGH)
-    monkeypatch.setattr("noslip.simulation.sensitivities.gradient.BLOCK", 6)
-    done = []
-    parts = ns.gradient_batch(system, start=start, threads=2, progress=done.append, **SLEIGH)
-    np.testing.assert_array_equal(parts.vectors, whole.vectors)
-    assert done[-1] == 1.0 and len(done) == 4
-    stop = threading.Event()
-    stop.set()
-    assert not ns.gradient_batch(system, start=start, cancel=stop, **SLEIGH).success.any()
 
 
 def test_what_is_refused(system_of, refuses):

@@ -14,8 +14,6 @@ MODELS = (
 )
 #: Relative to the largest entry of the matrix.
 EXACT = 1e-12
-#: Sixth-order differences with steps of 1e-3.
-DIFFERENCES = 1e-8
 
 
 def states(system, rng, count=2):
@@ -57,27 +55,6 @@ def test_derivatives_of_rates_are_those_of_complex_steps(name, system_of, rng):
             scale = max(1.0, np.abs(other).max(initial=0.0))
             assert matrix.shape == other.shape
             assert matrix == pytest.approx(other, abs=EXACT * scale)
-
-
-@pytest.mark.parametrize("name", ["rolling-disk", "four-bar", "tractor-trailer"])
-def test_derivatives_of_rates_are_those_of_differences(name, system_of, rng):
-    system = system_of(name)
-    found = ns.derivatives(system)
-    for t, *vectors in states(system, rng):
-        d = found(t, *vectors)
-        for k, matrix in enumerate(d[1:]):
-            for j in range(matrix.shape[1]):
-                h = 1e-3 * (abs(vectors[k][j]) or 1.0)
-
-                def rates(amount, k=k, j=j, t=t, vectors=vectors):
-                    moved = [v.copy() for v in vectors]
-                    moved[k][j] += amount
-                    return system.rates(t, *moved)[: system.num_states]
-
-                differences = [rates(n * h) - rates(-n * h) for n in (1, 2, 3)]
-                column = np.dot([45, -9, 1], differences) / (60 * h)
-                scale = max(1.0, np.abs(matrix).max())
-                assert matrix[:, j] == pytest.approx(column, abs=DIFFERENCES * scale)
 
 
 def test_derivatives_of_outputs_are_those_of_complex_steps(system_of, rng):
@@ -130,20 +107,6 @@ def test_named_angles_turn_as_their_axes_say(system_of):
     N = np.array(system.kinematics.probe.kinematic_map(moving.q))
     num = len(system.coordinates)
     assert d.by_state[:, :num] @ (N @ moving.v) == pytest.approx([0.7, -0.2, 2.0], abs=1e-13)
-
-
-def test_many_states_at_once_give_the_same_bits(system_of, rng):
-    system = system_of("agv")
-    found = ns.derivatives(system)
-    rows = list(states(system, rng, count=4))
-    table = [np.array([at[k] for at in rows]) for k in range(3)]
-    many = found.map(*table, system.parameters())
-    for k, at in enumerate(rows):
-        one = found(*at)
-        for a, b in zip(many, one, strict=True):
-            assert np.array_equal(a[k], b)
-    assert ns.derivatives(system) is found  # made once
-    assert "can differ from zero" in repr(found)
 
 
 def test_folded_parameters_have_no_derivatives_and_cost_nothing():

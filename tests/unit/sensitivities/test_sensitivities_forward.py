@@ -1,7 +1,6 @@
 """Derivatives of simulated motions against complex steps, differences and closed forms."""
 
 import cmath
-import threading
 
 import casadi as ca
 import numpy as np
@@ -33,22 +32,6 @@ def test_derivatives_of_the_motion_are_those_of_complex_steps(name, system_of):
         scale = np.abs(end.imag / STEP).max()
         assert scale > 0.0
         assert derivative == pytest.approx(end.imag / STEP, abs=EXACT * scale), by
-
-
-@pytest.mark.parametrize("name", [name for name in RUNS if name not in COMPLEX])
-def test_derivatives_of_the_motion_are_those_of_differences(name, system_of):
-    run = RUNS[name]
-    system = system_of(run.model)
-    found = ns.simulate_sensitivities(
-        system, with_respect_to=run.by, samples=4, **run.arguments, **TIGHT
-    )
-    derivatives = np.concatenate([found.coordinates, found.speeds], axis=1)
-    nominal = system.model.parameter_values()
-    for k, by in enumerate(found.names):
-        size = abs(run.start.get(by, nominal.get(by, 0.3))) or 0.3
-        column = run.differences(system, by, 4, 1e-3 * size)
-        scale = max(np.abs(column).max(), 1e-3)
-        assert derivatives[:, :, k] == pytest.approx(column, abs=DIFFERENCES * scale), by
 
 
 def test_a_run_that_changes_its_speeds_is_among_them(system_of):
@@ -243,44 +226,6 @@ def test_an_output_does_not_hide_a_coordinate(system_of, refuses):
     assert same["platform.x"] == pytest.approx(plain["platform.x"], rel=1e-12)
 
 
-def test_columns_are_found_by_name(system_of, refuses):
-    run = RUNS["vehicle with linear table"]
-    system = system_of(run.model)
-    found = ns.simulate_sensitivities(
-        system, with_respect_to=run.by, samples=3, outputs={"u": "torque1"}, **run.arguments
-    )
-    assert found.names == (*(f"torque1[{k}]" for k in range(5)), "m_platform")
-    assert found["platform.x"].shape == (3, 6)
-    # the table itself is linear in its values: at t = 0.5 the third alone counts
-    assert found["u"][1] == pytest.approx([0, 0, 1, 0, 0, 0], abs=1e-14)
-    data = found.to_xarray()
-    assert data["platform.x"].sel(by="torque1[2]").values == pytest.approx(
-        found["platform.x", "torque1[2]"]
-    )
-    assert data["by_unit"].values.tolist() == ["N*m"] * 5 + ["kg"]
-    assert "torque1[0]" in repr(found)
-    with refuses(ns.SimulationError, "'platfrm.x'", "agv", "platform.x"):
-        found["platfrm.x", "m_platform"]
-    with refuses(ns.SimulationError, "'m_platfrm'", "agv", "m_platform"):
-        found["platform.x", "m_platfrm"]
-
-
-def test_progress_is_told_and_a_run_can_be_cancelled(system_of):
-    run = RUNS["springs"]
-    system = system_of(run.model)
-    told = []
-    ns.simulate_sensitivities(
-        system, with_respect_to=["k"], samples=2, progress=told.append, **run.arguments
-    )
-    assert told[-1] == 1.0
-    cancel = threading.Event()
-    cancel.set()
-    found = ns.simulate_sensitivities(
-        system, with_respect_to=["k"], samples=2, cancel=cancel, **run.arguments
-    )
-    assert found.run.ending is ns.Ending.CANCELLED
-
-
 def test_a_run_that_fails_says_so_or_returns(system_of, refuses):
     system = system_of("rolling-disk")
     arguments = {"duration": 5.0, "start": {"disk.tilt": 0.4}, "with_respect_to": ["r"]}
@@ -335,11 +280,3 @@ def test_what_has_no_derivative_is_refused(system_of, refuses):
         ask("four-bar", ["tilt"], start={"crank.angle": 0.4})
     with pytest.raises(TypeError, match="takes a System, got"):
         ns.simulate_sensitivities(ns.load("agv"), with_respect_to=["r"], duration=1.0)
-
-
-def test_folded_parameters_are_refused(refuses):
-    equations = ns.derive(ns.load("chaplygin-sleigh"))
-    name = equations.model.parameters[0].name
-    system = ns.compile(equations, fold=[name])
-    with refuses(ns.SimulationError, "constant in the compiled code", "chaplygin", "out of fold"):
-        ns.simulate_sensitivities(system, with_respect_to=[name], duration=1.0)

@@ -37,27 +37,6 @@ def test_gradient_is_that_of_complex_steps(name, system_of):
         assert found[by] == pytest.approx(exact, abs=EXACT * scale), by
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_gradient_is_that_of_forward_sensitivities(name, system_of):
-    run = RUNS[name]
-    system = system_of(run.model)
-    forward = ns.simulate_sensitivities(
-        system,
-        with_respect_to=run.by,
-        samples=2,
-        outputs={"number": run.number},
-        **run.arguments,
-        **TIGHT,
-    )
-    found = ns.gradient(
-        system, with_respect_to=run.by, terminal=run.number, **run.arguments, **TIGHT
-    )
-    assert found.value == pytest.approx(forward.outputs["number"][-1], rel=1e-10)
-    assert found.terminal == found.value
-    exact = forward["number"][-1]
-    assert found.vector == pytest.approx(exact, rel=EXACT, abs=EXACT * np.abs(exact).max())
-
-
 @pytest.mark.parametrize("name", ["rolling disk", "vehicle", "linkage", "trailer with cubic table"])
 def test_fixed_steps_are_taken_back_exactly(name, system_of):
     """Forward and back through the same steps of RK4: the same number to rounding."""
@@ -153,15 +132,6 @@ def test_steps_that_are_not_kept_are_taken_again_bit_by_bit(system_of, monkeypat
         assert again.value == kept.value
 
 
-def test_the_same_call_gives_the_same_bits(system_of):
-    run = RUNS["springs"]
-    system = system_of(run.model)
-    options = {"with_respect_to": run.by, "terminal": run.number, **run.arguments}
-    one, other = (ns.gradient(system, **options) for _ in range(2))
-    assert np.array_equal(one.vector, other.vector)
-    assert one.steps == ns.simulate(system, samples=2, **run.arguments).steps
-
-
 def laws(system):
     """A law with states of its own, continuous and sampled, and a start beside its path."""
     frame = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
@@ -229,19 +199,6 @@ def test_a_table_of_many_values_costs_one_way_back(system_of):
     assert many["torque1"].shape == (1001,)
     assert many["torque1"].sum() == pytest.approx(one["torque1"], rel=1e-9)
     assert many.value == pytest.approx(one.value, rel=1e-11)
-
-
-def test_results_are_found_by_name(system_of, refuses):
-    run = RUNS["vehicle with linear table"]
-    found = ns.gradient(
-        system_of(run.model), with_respect_to=run.by, terminal=run.number, **run.arguments
-    )
-    assert list(found.derivatives) == ["torque1", "m_platform"]
-    assert found.vector.shape == (6,)
-    assert found.units == {"torque1": "N*m", "m_platform": "kg"}
-    assert "5 values" in repr(found) and "by m_platform [kg]" in repr(found)
-    with refuses(ns.SimulationError, "no derivative with respect to 'm'", "agv", "m_platform"):
-        found["m"]
 
 
 def test_what_has_no_gradient_is_refused(system_of, refuses):

@@ -36,10 +36,6 @@ class TestWhoEndedIt:
         flat = ns.simulate(disk, duration=9.0, start={"disk.tilt": 0.3}, on_failure="return")
         assert flat.ending is ns.Ending.SINGULAR and flat.ended_by is None
 
-    def test_a_batch_says_the_same(self, disk):
-        found = ns.simulate_batch(disk, duration=0.5, start=START, stop=STOPS)
-        assert found.ended_by.tolist() == ["soon"]
-
     def test_a_folder_keeps_it(self, tmp_path):
         b = ns.ModelBuilder("bob", gravity=(0.0, 0.0, -9.81))
         b.body("bob", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.0, 0.0, -1.0))
@@ -69,31 +65,12 @@ class TestMissingNames:
         with refuses(ns.SimulationError, "'1'", self.WHERE, "batch['column'][1] is its value"):
             batch[1]
 
-    def test_several_at_once(self, disk, batch, refuses):
-        run = ns.simulate(disk, duration=0.1, start=START)
-        for table, where in ((batch, self.WHERE), (run, "trajectory of model 'rolling-disk'")):
-            with refuses(ns.SimulationError, "no column '['disk.x', ", where, "one at a time"):
-                table[["disk.x", "disk.tilt"]]
-
     def test_events(self, disk, batch, refuses):
         with refuses(ns.SimulationError, "there is no event 'lw'", self.WHERE, "'low'"):
             batch.event_times["lw"]
         run = ns.simulate(disk, duration=0.1, start=START, events={"low": "disk.tilt - 1.25"})
         with refuses(ns.SimulationError, "there is no event 'lw'", "trajectory of", "'low'"):
             run.event_states["lw"]
-
-    def test_events_of_a_run_without_any(self, disk, refuses):
-        run = ns.simulate(disk, duration=0.1, start=START, stop={"far": "disk.x - 100"})
-        many = ns.simulate_batch(disk, duration=0.1, start=START)
-        for tables, where in (
-            ((run.event_times, run.event_states), "trajectory of model 'rolling-disk'"),
-            ((many.event_times, many.event_counts), self.WHERE),
-        ):
-            for table in tables:
-                assert table == {}
-                fix = "the run had no events: simulate with events={'name': 'expression', …}"
-                with refuses(ns.SimulationError, "there is no event 'low'", where, fix):
-                    table["low"]
 
     def test_they_are_what_python_expects(self, disk, batch):
         """`in`, `get` and `except KeyError` work, and the message has its lines."""

@@ -125,23 +125,6 @@ class TestAnglesGoOn:
                 run.event_times[name][0], abs=1e-12
             )
 
-    def test_bits_depend_on_no_company(self, sled):
-        """Angles stay with their trajectory, in whatever lane it is and where its speeds change."""
-        rates = np.linspace(-2.0, 2.0, 9)
-        starts = self.START | {"sled.yaw_rate": rates}
-        asked = {"duration": 5.0, "events": self.EVENTS | {"back": "sled.yaw + 7"}}
-        together = ns.simulate_batch(sled, start=starts, threads=2, **asked)
-        for k, rate in enumerate(rates):
-            alone = ns.simulate_batch(sled, start=starts | {"sled.yaw_rate": rate}, **asked)
-            for name, times in together.event_times.items():
-                assert times[k].tobytes() == alone.event_times[name][0].tobytes()
-
-    def test_steps_are_the_same(self, disk):
-        """Angles that events follow change no number of the motion."""
-        plain = ns.simulate(disk, duration=3.0, start=DISK, samples=11)
-        noted = ns.simulate(disk, duration=3.0, start=DISK, samples=11, events={"a": "disk.yaw"})
-        assert np.array_equal(plain.q, noted.q) and plain.steps == noted.steps
-
 
 @pytest.mark.slow
 def test_an_event_by_an_angle_is_that_by_its_quaternion(disk, bicycle):
@@ -199,29 +182,6 @@ class TestColumns:
             np.testing.assert_allclose(batch.samples[name][0], run[name], rtol=1e-9, atol=1e-10)
             unit = "rad/s" if name.endswith("_rate") else "rad"
             assert batch.units[name] == run.columns[name][0] == unit
-
-    def test_named_speeds(self, bicycle):
-        start = {"speed": 4.6, "frame.wx": 0.5}
-        run = ns.simulate(bicycle, duration=1.0, start=start)
-        batch = ns.simulate_batch(bicycle, duration=1.0, start=start, columns=["speed"])
-        assert batch.units["speed"] == "m/s"
-        assert batch["speed"][0] == pytest.approx(run["speed"][-1], abs=1e-12)
-        assert run["speed"] == pytest.approx(0.3 * run["rear_wheel.rate"], abs=1e-12)
-
-    def test_rates_are_those_given_at_the_start(self, disk):
-        run = ns.simulate(disk, duration=0.1, start=DISK)
-        for name in ("disk.yaw_rate", "disk.spin_rate"):
-            assert run[name][0] == pytest.approx(DISK[name], rel=1e-13)
-
-    def test_a_definition_of_them(self, bicycle):
-        start = {"speed": 4.6, "frame.wx": 0.5}
-        definitions = {"tilted": "frame.lean^2", "weight": 3.0, "cost": "weight*tilted + speed"}
-        batch = ns.simulate_batch(
-            bicycle, duration=1.0, start=start, definitions=definitions,
-            columns=["cost", "frame.lean", "speed"],
-        )  # fmt: skip
-        expected = 3.0 * batch["frame.lean"] ** 2 + batch["speed"]
-        assert batch["cost"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_outputs_of_derivatives_know_them(bicycle):

@@ -10,10 +10,6 @@ from mechanisms import four_bar
 
 
 class TestCompletion:
-    def test_nothing_given_is_rest(self, system_of):
-        start = ns.complete_start(system_of("pendulum"), {})
-        assert (start.q.tolist(), start.v.tolist(), start.completed) == ([0.0], [0.0], {})
-
     def test_given_coordinates_stay_and_the_loop_closes_around_them(self, system_of):
         start = ns.complete_start(system_of("four-bar"), {"crank.angle": 0.7, "crank.rate": 2.0})
         assert start.q[0] == 0.7
@@ -117,15 +113,6 @@ class TestCompletion:
         assert second.q == pytest.approx(first.q, abs=1e-14)
         assert second.v == pytest.approx(first.v, abs=1e-13)
 
-    def test_named_independent_speeds(self, system_of):
-        system = system_of("steered-arm")
-        start = ns.complete_start(system, {"cart.angle": 0.3, "drift": 0.8, "turn": -0.4})
-        assert start.eta == pytest.approx([0.8, -0.4], abs=1e-14)
-
-    def test_free_independent_speeds_are_zero(self, system_of):
-        start = ns.complete_start(system_of("agv"), {"wheel1.rate": 3.0})
-        assert start.eta == pytest.approx([3.0, 0.0], abs=1e-13)
-
     def test_prescribed_motion_is_met_at_the_time_of_the_start(self, system_of):
         start = ns.complete_start(system_of("shaken-pendulum"), {}, time=0.1)
         assert start.q[0] == pytest.approx(0.05 * np.sin(0.9), abs=1e-15)
@@ -155,15 +142,6 @@ class TestCompletion:
 
 
 class TestRefusals:
-    def test_unknown_name(self, system_of, refuses):
-        with refuses(
-            ns.SimulationError,
-            "there is no coordinate, speed or angle 'swing.angel'",
-            "start of model 'pendulum'",
-            "did you mean 'swing.angle'",
-        ):
-            ns.complete_start(system_of("pendulum"), {"swing.angel": 1.0})
-
     @pytest.mark.parametrize(
         ("value", "shown"),
         [(np.nan, "nan"), (np.float64("inf"), "inf"), ("0.3", "'0.3'"), ([1, 2], "[1, 2]")],
@@ -188,15 +166,6 @@ class TestRefusals:
     def test_orientation_given_twice(self, system_of, refuses):
         with refuses(ns.SimulationError, "'disk.tilt' and 'disk.qw'", "of model 'rolling-disk'"):
             ns.complete_start(system_of("rolling-disk"), {"disk.tilt": 1.0, "disk.qw": 1.0})
-
-    def test_unknown_parameter(self, system_of, refuses):
-        with refuses(
-            ns.SimulationError,
-            "there is no parameter 'mass'",
-            "model 'pendulum', parameters",
-            "known: 'g', 'm', 'l'",
-        ):
-            system_of("pendulum").parameters({"mass": 1.0})
 
 
 @pytest.fixture(scope="module")

@@ -36,28 +36,6 @@ class TestTrajectory:
         with pytest.raises(dataclasses.FrozenInstanceError):
             run.message = "other"
 
-    def test_rates_of_the_speeds_are_their_derivatives(self, disk):
-        h = 1e-3
-        run = ns.simulate(disk, duration=4 * h, start=DISK, samples=5, **TIGHT)
-        v = run.v
-        rate = (8 * (v[3] - v[1]) - (v[4] - v[0])) / (12 * h)
-        assert run.vdot[2] == pytest.approx(rate, abs=1e-7)
-
-    def test_coordinates_follow_the_speeds(self, disk_run, disk):
-        """q at the end is q at the start plus the integral of N v."""
-        from scipy.interpolate import CubicHermiteSpline
-
-        kin = disk.kinematics
-        rates = np.array(
-            [
-                np.array(kin.probe.kinematic_map(q)) @ v
-                for q, v in zip(disk_run.q, disk_run.v, strict=True)
-            ]
-        )
-        middle = CubicHermiteSpline(disk_run.t, disk_run.q, rates)(disk_run.t[:-1] + 0.025)
-        fine = ns.simulate(disk, duration=2.0, start=DISK, samples=81, **TIGHT)
-        assert middle == pytest.approx(fine.q[1::2], abs=1e-4)
-
     def test_columns_have_names_and_units(self, disk_run):
         columns = disk_run.columns
         assert columns["disk.x"][0] == "m"
@@ -76,15 +54,6 @@ class TestTrajectory:
         # unwrapped: the disk turns by more than one revolution
         assert disk_run["disk.spin"][-1] < -2 * np.pi
 
-    def test_unknown_column(self, disk_run, refuses):
-        with refuses(
-            ns.SimulationError,
-            "there is no column 'disk.tild'",
-            "trajectory of model 'rolling-disk'",
-            "did you mean 'disk.tilt'",
-        ):
-            disk_run["disk.tild"]
-
     def test_layout_of_scipy(self, disk_run):
         assert disk_run.y.shape == (7 + 6, 41)
         assert np.array_equal(disk_run.y[:7].T, disk_run.q)
@@ -98,14 +67,6 @@ class TestTrajectory:
         place = np.column_stack([disk_run[f"rim.contact_{k}"] for k in "xyz"])
         assert np.linalg.norm(place - disk_run.q[:, :3], axis=1) == pytest.approx(0.5, abs=1e-13)
         assert place[:, 2] == pytest.approx(0.0, abs=1e-13)
-
-    def test_dataset(self, disk_run):
-        data = disk_run.to_xarray()
-        assert set(data.data_vars) == set(disk_run.columns)
-        assert data["disk.x"].attrs["units"] == "m"
-        assert data["time"].attrs["units"] == "s"
-        assert data.attrs["model"] == "rolling-disk"
-        assert "m = 2, r = 0.5" in data.attrs["parameters"]
 
     def test_netcdf_round_trip(self, disk_run, tmp_path):
         path = tmp_path / "run.nc"
@@ -123,22 +84,6 @@ class TestTrajectory:
         numbers = np.array([[float(x) for x in line.split(",")] for line in lines])
         for k, name in enumerate(names):
             assert np.array_equal(numbers[:, k], disk_run[name])
-
-    @pytest.mark.parametrize("name", ["run.csv", "run.xlsx", "run"])
-    def test_netcdf_under_the_name_of_another_kind(self, disk_run, tmp_path, refuses, name):
-        what = f"NetCDF is not written as '{'.' * ('.' in name)}{name.split('.')[-1]}'"
-        fix = "let the name of the file end in .nc; to_csv writes CSV"
-        with refuses(ns.SimulationError, what, str(tmp_path / name), fix):
-            disk_run.to_netcdf(tmp_path / name)
-        assert not list(tmp_path.iterdir())
-
-    def test_csv_under_the_name_of_another_kind(self, disk_run, tmp_path, refuses):
-        fix = "let the name of the file end in .csv; to_netcdf writes NetCDF"
-        with refuses(ns.SimulationError, "CSV is not written as '.nc'", "run.nc", fix):
-            disk_run.to_csv(tmp_path / "run.nc")
-        assert not list(tmp_path.iterdir())
-        disk_run.to_csv(tmp_path / "run.CSV")
-        assert (tmp_path / "run.CSV").exists()
 
     def test_summary_is_honest(self, disk_run):
         text = disk_run.summary()
@@ -158,13 +103,6 @@ class TestWork:
         )
         assert np.ptp(run.work) > 0.1
         assert run.energy_drift < 1e-11
-
-    def test_work_does_not_choose_the_steps(self, system_of):
-        """The work is integrated along; tolerances are for the motion."""
-        system = system_of("pendulum")
-        assert system.does_work
-        run = ns.simulate(system, duration=1.0, start={"swing.angle": 0.5}, rtol=1e-5, atol=1e-5)
-        assert run.steps < 40
 
 
 def test_no_sample_is_not_a_number(system_of):

@@ -77,28 +77,6 @@ def test_channels_are_what_a_driver_wants():
     assert labels["lhd"] == labels["lhd-noslip"] == [("speed", SPEED), ("waist.angle", PLACE)]
 
 
-@pytest.mark.parametrize("name", ["ackermann-car", "truck-trailers"])
-def test_a_motor_on_a_differential_drives_the_vehicle(name):
-    driver = driver_of(name)
-    labels = [(c.label, c.kind) for c in driver.controls.channels]
-    assert labels == [("speed", SPEED), ("front.steer.angle", PLACE)]
-    driver.command(0, 0.5)
-    driver.command(1, 0.2)
-    drive(driver, 4.0)
-    assert np.allclose(reached(driver), driver.commands, atol=1e-3)
-
-
-@pytest.mark.parametrize("name", ["mecanum-base", "omni-base"])
-def test_a_base_on_rollers_is_driven_sideways(name):
-    driver = driver_of(name)
-    assert driver.controls.labels == ["speed", "turning", "sideways"]
-    driver.command(2, 0.1)
-    drive(driver, 3.0)
-    names = [s.name for s in driver.system.speeds]
-    vx, vy, turn = (driver.v[names.index(f"base.{s}")] for s in ("vx", "vy", "rate"))
-    assert np.array([vx, vy, turn]) == pytest.approx([0.0, 0.1, 0.0], abs=1e-3)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_with_inputs_can_be_driven(name):
     model = ns.load(name)
@@ -133,26 +111,6 @@ def test_pieces_give_the_motion_of_one_simulation():
     )
     assert np.allclose(driver.q, own.q[-1], atol=1e-6)
     assert np.allclose(driver.v, own.v[-1], atol=1e-6)
-
-
-def test_the_vehicle_drives_a_circle_of_speed_over_turning_rate():
-    driver = driver_of("agv")
-    driver.command(0, 0.25)
-    driver.command(1, 0.5)
-    drive(driver, 4.0)  # until both are reached
-    a = ns.load("agv").parameter_values()["a"]
-    points = []
-    for _ in range(60):
-        drive(driver, 0.2)
-        x, y, angle = driver.q[:3]
-        # the middle of the driven axle, a behind the mass center along −j
-        points.append((x + a * math.sin(angle), y - a * math.cos(angle)))
-    points = np.array(points)
-    center = np.linalg.lstsq(
-        np.column_stack([2 * points, np.ones(len(points))]), np.sum(points**2, axis=1), rcond=None
-    )[0][:2]
-    radii = np.linalg.norm(points - center, axis=1)
-    assert np.allclose(radii, 0.25 / 0.5, atol=1e-6)
 
 
 def test_the_trailer_settles_at_its_steady_angle():

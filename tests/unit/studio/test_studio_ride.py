@@ -9,7 +9,7 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.control.driving import FORCE, REACH, SPEED, STEP, Driver, make_controls, regulate
+from noslip.control.driving import FORCE, REACH, SPEED, Driver, make_controls, regulate
 from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choice import ModelCatalog, first_choice
@@ -98,20 +98,6 @@ def test_a_commanded_turn_is_the_steady_motion_and_released_it_runs_straight(spe
     assert run.energy_drift < 1e-6
 
 
-@pytest.mark.parametrize("speed", SPEEDS)
-def test_it_steers_away_before_it_leans_into_a_turn(speed):
-    driver = ride(speed)
-    driver.command(1, TURN)
-    go(driver, 3.0)
-    run = driver.trajectory()
-    # to the right first, then to the left
-    steer = run["steer.angle"]
-    first = np.flatnonzero(np.abs(steer) > 1e-4)[0]
-    assert steer[first] > 0.0
-    assert steer[-1] < 0.0
-    assert np.all(run["frame.lean"] < 1e-5)
-
-
 def test_a_turn_too_tight_for_the_speed_is_taken_wider():
     driver = ride(1.0)
     driver.command(1, 1.0)
@@ -174,18 +160,6 @@ def test_a_fall_is_caught_when_balance_is_kept_again():
     assert np.all(np.diff(run.t) > 0)
 
 
-def test_the_ride_does_not_depend_on_its_pieces():
-    ends = []
-    for piece in (1 / 30, 0.1, STEP / 7):
-        driver = ride(4.0)
-        driver.command(0, 6.0)
-        driver.command(1, 0.3)
-        go(driver, 1.5, piece=piece)
-        ends.append(driver.q.copy())
-    assert np.allclose(ends[0], ends[1], atol=1e-6)
-    assert np.allclose(ends[0], ends[2], atol=1e-6)
-
-
 def test_traced_states_are_those_of_the_steady_motion():
     system, balance = bicycle(), controls_of(bicycle()).balance
     point = balance.operating_point(4.0, 0.5)
@@ -198,28 +172,6 @@ def test_traced_states_are_those_of_the_steady_motion():
         x = np.array(function(point.start.q, eta, balance.values)).ravel()
         assert np.allclose(x, point.x, atol=1e-12)
     assert balance.turning(point.start.q, point.start.v) == pytest.approx(0.5, abs=1e-12)
-
-
-def test_gains_are_those_of_the_stable_half_of_the_hamiltonian():
-    from noslip.control.driving import ANGLE, CHANGE, RATE
-
-    system = bicycle()
-    line = ns.linearize(system, {"speed": 3.0})
-    motors = ("steer_torque", "drive_torque")
-    length = system.kinematics.length
-    K, costs = regulate(line, motors, length)
-    B = line.B[:, 1:3]
-    units = np.array([ANGLE, ANGLE, RATE, RATE, RATE * length])
-    accelerations = np.abs(B[2:]) / np.array([1.0, 1.0, length])[:, None]
-    forces = CHANGE / accelerations.max(axis=0)
-    Rinv = np.diag(forces**2)
-    H = np.block([[line.A, -B @ Rinv @ B.T], [-np.diag(units**-2), -line.A.T]])
-    values, vectors = np.linalg.eig(H)
-    stable = vectors[:, values.real < 0]
-    P = np.real(stable[5:] @ np.linalg.inv(stable[:5]))
-    assert np.allclose(K, Rinv @ B.T @ P, rtol=1e-8, atol=1e-8)
-    assert np.allclose(costs, P, rtol=1e-8, atol=1e-8)
-    assert np.all(np.linalg.eigvals(line.A - B @ K).real < -0.5)
 
 
 def test_a_ride_that_is_looked_at_is_audited():
@@ -282,37 +234,6 @@ def test_a_parameter_changed_under_way_leaves_the_ride_where_it_is():
         parameters={"mB": 70.0, "rF": 0.33},
     )
     assert now(again, "frame.lean") == pytest.approx(turn.values["frame.lean"], abs=1e-5)
-
-
-@pytest.fixture(scope="module")
-def scooter(tmp_path_factory):
-    """Another two-wheeler: other names, small wheels, driven by its front wheel."""
-    path = tmp_path_factory.mktemp("scooter") / "scooter.toml"
-    ns.save_model(ns.load("whipple-bicycle"), path)
-    text = path.read_text()
-    for old, new in (("steer", "fork"), ("lean", "roll"), ("yaw", "heading")):
-        text = text.replace(old, new)
-    chain = 'speed = "rear_wheel.rate"'
-    assert text.count(chain) == 1
-    text = text.replace(chain, 'speed = "front_wheel.rate"')
-    path.write_text(text)
-    return ns.compile(ns.derive(ns.load(path)))
-
-
-def test_another_two_wheeler_rides_alike(scooter):
-    values = scooter.parameters({"rR": 0.15, "rF": 0.15, "c": 0.05})
-    controls = make_controls(scooter, values, scene(scooter.model).length)
-    assert controls.is_balanced
-    assert controls.balance.wheel == "front_wheel.rate"
-    driver = Driver(
-        scooter, controls, values, complete_start(scooter, {"speed": 3.0}, parameters=values)
-    )
-    driver.command(1, -0.5)
-    go(driver, 9.0)
-    assert now(driver, "front_wheel.rate") * 0.15 == pytest.approx(3.0, abs=1e-5)
-    yaw = driver.trajectory(driver.t - 1.0)["frame.heading"]
-    t = driver.trajectory(driver.t - 1.0).t
-    assert (yaw[-1] - yaw[0]) / np.ptp(t) == pytest.approx(-0.5, abs=1e-5)
 
 
 def test_what_stands_by_itself_is_not_balanced():

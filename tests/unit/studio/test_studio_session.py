@@ -8,7 +8,7 @@ from studio_record import Record
 
 import noslip as ns
 from noslip.control.controlled_runs import run_scenario
-from noslip.studio.choice import INPUTS, PARAMETERS, PATH, SCENARIO, START, TASK, ModelCatalog
+from noslip.studio.choice import INPUTS, PARAMETERS, PATH, START, TASK, ModelCatalog
 from noslip.studio.session import STANDING, Session, faults_of
 
 
@@ -110,24 +110,6 @@ def test_faults_are_told_and_the_session_goes_on(studio):
     same(record.shown.run, record.runs[0].run)
 
 
-def test_an_impossible_task_is_told(studio):
-    session, record = studio("rolling-disk")
-    session.choose(task=PATH)
-    assert session.join()
-    assert "no actuator drives 'disk.wx'" in record.faults[0].what
-    session.choose(task=SCENARIO)
-    assert session.join()
-    assert record.faults == ()
-
-
-def test_a_vehicle_on_tires_is_led_as_one_without_slip(studio):
-    session, record = studio("lhd")
-    session.choose(task=PATH)
-    assert session.join()
-    assert record.faults == ()
-    assert any("without slip" in note for note in record.shown.run.notes)
-
-
 @pytest.mark.parametrize("name", ["/etc/hostname", "../model.toml", "agv.toml", ""])
 def test_a_page_cannot_name_a_file(studio, name):
     session, _ = studio("knife-edge")
@@ -219,29 +201,6 @@ def test_a_path_is_followed_as_track_follows_it(studio, controller):
     run = record.shown.run
     assert np.max(np.abs(run.q - own.q)) < 1e-12
     assert record.shown.command.startswith("noslip track agv --path 'circle:radius=1.5")
-
-
-def test_a_scenario_with_feedback_comes_back_to_its_motion(studio):
-    session, record = studio("agv")
-    session.choose(controller="computed-torque")
-    session.set_value("wheel1.angle", 0.2)
-    assert session.join()
-    error = record.shown.run.errors["wheel1.angle"]
-    assert error[0] == pytest.approx(0.2)
-    # ë + 4 ė + 4 e = 0 from e = 0.2 at rest: e = 0.2 (1 + 2 t) exp(−2 t)
-    t = record.shown.run.t
-    assert np.max(np.abs(error - 0.2 * (1 + 2 * t) * np.exp(-2 * t))) < 1e-8
-
-
-def test_formulations_give_the_same_motion(studio):
-    session, record = studio("tricycle")
-    first = record.shown.run
-    for word in ("desantis", "boltzmann-hamel", "gibbs-appell", "multipliers"):
-        session.choose(formulation=word)
-        assert session.join()
-        run = record.shown.run
-        assert record.shown.system.equations.formulation.word == word
-        assert np.max(np.abs(run.q - first.q)) < 1e-7
 
 
 def test_vakonomic_mechanics_runs_where_it_can(studio):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.devices import HostDevice
 from noslip.sweeps.design import read_design
 from noslip.sweeps.execute import measure_block
-from noslip.sweeps.measures import FINISHED, Layer, whole
+from noslip.sweeps.measures import Layer, whole
 from noslip.sweeps.store import make_work
 
 DISK = "rolling-disk"
@@ -183,25 +182,6 @@ def test_track_takes_varied_names_in_its_texts(tmp_path, system_of):
     assert set(found["ending"].values) == {"finished"}
 
 
-def test_noisy_runs_have_the_statistics_of_their_runs(tmp_path):
-    """Of a disturbance that the result repeats: the start of what stays as it is."""
-    found = swept(
-        tmp_path,
-        "knife-edge",
-        ["mean:final:skate.rate", "std:final:skate.rate", "most:final:skate.rate"],
-        work="noisy",
-        noise={"skate.rate": "gauss:0,0.1"},
-        runs=400,
-        vary={"m": "1,2"},
-        set={"slope": 0.0},
-        duration=0.5,
-    )
-    assert found["mean:final:skate.rate"].values == pytest.approx([1.5, 1.5], abs=4 * 0.1 / 20)
-    assert found["std:final:skate.rate"].values == pytest.approx([0.1, 0.1], rel=0.15)
-    first, second = found["most:final:skate.rate"].values
-    assert first == pytest.approx(second, rel=1e-12)  # common random numbers
-
-
 def test_failures_of_single_points_are_kept_with_their_reasons(tmp_path):
     """A negative mass among good ones, in lanes, whatever its neighbors are."""
     found = swept(
@@ -245,68 +225,6 @@ def test_wrong_requests_are_refused_before_anything_runs(tmp_path, options, word
     with pytest.raises(ns.SimulationError, match=words):
         ns.sweep(ns.load("knife-edge"), given.pop("measures"), folder=tmp_path / "s", **given)
     assert not (tmp_path / "s").exists()
-
-
-def test_a_device_computes_what_the_processor_does(tmp_path):
-    """By the stand-in for a GPU, whose code is that of one."""
-    values = {"disk.tilt": np.linspace(0.8, 1.4, 5), "m": np.linspace(1.0, 2.0, 5)}
-    measures = ["final:disk.x", "mean:disk.tilt"]
-    settings = {"duration": 0.5, "samples": 11}
-    own, other = (make_work("run", ns.load(DISK), settings, measures) for _ in range(2))
-    other.use_device(HostDevice())
-    found, expected = (work.compute(values, 5, None) for work in (other, own))
-    for name in measures:
-        np.testing.assert_allclose(found.values[name], expected.values[name], rtol=1e-7)
-    assert found.endings.tolist() == expected.endings.tolist()
-
-
-INSTANTS = {
-    "evaluate": (
-        {"disk.tilt": np.linspace(0.8, 1.4, 9)},
-        ["kinetic_energy", "acceleration.disk.wx"],
-    ),
-    "steady": ({"disk.tilt": np.linspace(0.9, 1.4, 9)}, ["disk.spin_rate", "family"]),
-    "linearize": ({"disk.tilt": np.linspace(0.9, 1.4, 9)}, ["eigenvalues", "growth", "stable"]),
-}
-
-
-@pytest.mark.parametrize("word", INSTANTS)
-@pytest.mark.parametrize("device", ["cpu", HostDevice()], ids=["lanes", "device"])
-def test_instants_are_computed_together_as_alone(word, device, monkeypatch):
-    """In any chunks, to the last bit: what is chosen once is chosen at the first point of all."""
-    values, measures = INSTANTS[word]
-    settings = {"set": {"disk.yaw_rate": 2.0}} | ({"search": True} if word == "linearize" else {})
-    work = make_work(word, ns.load(DISK), settings, measures)
-    work.use_device(device)
-    alone = work._alone(values, 9, None)
-    monkeypatch.setattr(work, "_alone", lambda values, count, cancel: work.empty(count))
-    work.refer_to({"disk.tilt": 0.9})
-    whole = work.compute(values, 9, None)
-    assert np.array_equal(whole.endings, alone.endings)
-    for first, after in ((0, 2), (2, 4), (4, 9)):
-        some = {n: a[first:after] for n, a in values.items()}
-        part = work.compute(some, after - first, None)
-        for name in measures:
-            assert np.array_equal(
-                part.values[name], whole.values[name][first:after], equal_nan=True
-            )
-    for name in measures:
-        # the order of eigenvalues whose real parts are zero is one of rounding
-        one, other = (np.sort(found.values[name], axis=-1) for found in (whole, alone))
-        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize("word", INSTANTS)
-def test_instants_that_fail_say_why(word):
-    """A mass that the model refuses, beside those that it takes."""
-    values, measures = INSTANTS[word]
-    settings = {"set": {"disk.yaw_rate": 2.0}} | ({"search": True} if word == "linearize" else {})
-    work = make_work(word, ns.load(DISK), settings, measures)
-    values = values | {"m": np.where(np.arange(9) == 4, -1.0, 2.0)}
-    work.refer_to({n: float(a[0]) for n, a in values.items()})
-    found = work.compute(values, 9, None)
-    assert np.flatnonzero(found.endings != FINISHED).tolist() == [4]
-    assert "m" in found.reasons[4]
 
 
 def test_bits_on_a_cluster_are_those_on_threads(tmp_path):
