@@ -47,59 +47,38 @@ def batch(system, **options):
 
 #: What is asked → what is told, where.
 ASKED = {
-    "parameter": (
-        lambda s, true: ns.simulate(s, duration=0.1, parameters={"m": true}),
-        "parameter 'm' is ", "parameters",
-    ),
-    "start": (
-        lambda s, true: ns.simulate(s, duration=0.1, start={"swing.angle": true}),
-        "'swing.angle' starts at ", "start of model",
-    ),
-    "input": (
-        lambda s, true: ns.simulate(s, duration=0.1, inputs={"torque": true}),
-        "input 'torque' is ", "inputs of model",
-    ),
-    "duration": (
-        lambda s, true: ns.simulate(s, duration=true), "the duration is ", "simulation of model",
-    ),
-    "samples": (
-        lambda s, true: ns.simulate(s, duration=1.0, samples=true),
-        "the requested number of samples is ", "simulation of model",
-    ),
-    "table": (
-        lambda s, true: ns.Table(times=[0.0, 1.0], values=[true, 2.0]),
-        "a table holds numbers", "Table(",
-    ),
-    "parameter of a batch": (
-        lambda s, true: batch(s, parameters={"m": [1.0, true]}), "'m' is ", "batch of model",
-    ),
-    "start of a batch": (
-        lambda s, true: batch(s, start={"swing.angle": true}), "'swing.angle' is ", "model",
-    ),
-    "input of a batch": (
-        lambda s, true: batch(s, inputs={"torque": true}), "input 'torque' is ", "model",
-    ),
-    "scenario": (
-        lambda s, true: ns.run_scenario(s, duration=0.1, changes={"m": true}), "'m' is ", "model",
-    ),
-    "state of an evaluation": (
-        lambda s, true: ns.evaluate(s, {"swing.angle": true}), "'swing.angle' starts at ", "start",
-    ),
-    "input of an evaluation": (
-        lambda s, true: ns.evaluate(s, START, inputs={"torque": true}), "'torque' is ", "inputs",
-    ),
-    "time of an evaluation": (
-        lambda s, true: ns.evaluate(s, START, time=true), "the time is ", "model",
-    ),
-    "steady motion": (
-        lambda s, true: ns.steady(s, {"swing.angle": true}), "'swing.angle' is ", "steady motion",
-    ),
-    "linearization": (
-        lambda s, true: ns.linearize(s, {"swing.angle": true}), "'swing.angle' starts at", "start",
-    ),
-    "sweep": (
-        lambda s, true: ns.sweep_eigenvalues(s, "m", [true, 2.0]), "the values of 'm' are", "sweep",
-    ),
+    "parameter": (lambda s, true: ns.simulate(s, duration=0.1, parameters={"m": true}),
+        "parameter 'm' is ", "parameters"),
+    "start": (lambda s, true: ns.simulate(s, duration=0.1, start={"swing.angle": true}),
+        "'swing.angle' starts at ", "start of model"),
+    "input": (lambda s, true: ns.simulate(s, duration=0.1, inputs={"torque": true}),
+        "input 'torque' is ", "inputs of model"),
+    "duration": (lambda s, true: ns.simulate(s, duration=true), "the duration is ",
+        "simulation of model"),
+    "samples": (lambda s, true: ns.simulate(s, duration=1.0, samples=true),
+        "the requested number of samples is ", "simulation of model"),
+    "table": (lambda s, true: ns.Table(times=[0.0, 1.0], values=[true, 2.0]),
+        "a table holds numbers", "Table("),
+    "parameter of a batch": (lambda s, true: batch(s, parameters={"m": [1.0, true]}), "'m' is ",
+        "batch of model"),
+    "start of a batch": (lambda s, true: batch(s, start={"swing.angle": true}), "'swing.angle' is ",
+        "model"),
+    "input of a batch": (lambda s, true: batch(s, inputs={"torque": true}), "input 'torque' is ",
+        "model"),
+    "scenario": (lambda s, true: ns.run_scenario(s, duration=0.1, changes={"m": true}), "'m' is ",
+        "model"),
+    "state of an evaluation": (lambda s, true: ns.evaluate(s, {"swing.angle": true}),
+        "'swing.angle' starts at ", "start"),
+    "input of an evaluation": (lambda s, true: ns.evaluate(s, START, inputs={"torque": true}),
+        "'torque' is ", "inputs"),
+    "time of an evaluation": (lambda s, true: ns.evaluate(s, START, time=true), "the time is ",
+        "model"),
+    "steady motion": (lambda s, true: ns.steady(s, {"swing.angle": true}), "'swing.angle' is ",
+        "steady motion"),
+    "linearization": (lambda s, true: ns.linearize(s, {"swing.angle": true}),
+        "'swing.angle' starts at", "start"),
+    "sweep": (lambda s, true: ns.sweep_eigenvalues(s, "m", [true, 2.0]), "the values of 'm' are",
+        "sweep"),
     "radius": (lambda s, true: ns.paths.Circle(radius=true), "radius is ", "Circle"),
     "timing": (lambda s, true: ns.timing.Quintic(true), " is ", "Quintic"),
     "gain": (lambda s, true: ns.controllers.PoseTracking(kx=true), "kx is ", "PoseTracking"),

@@ -76,15 +76,6 @@ def test_pd_with_gravity_compensation_is_lyapunov_stable(arm, gravity):
     assert V[-1] == pytest.approx(2.96508720935026e-09, rel=1e-6)
 
 
-def test_pd_without_compensation_sags(arm):
-    motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
-    controller = ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0))
-    law = Tracking(motion=motion, controller=controller, reference_start=q, limits={})
-    start = {"joint1.angle": 0.5, "joint2.angle": -0.4}
-    run = ns.simulate(arm, duration=8.0, start=start, inputs=law)
-    assert run["joint1.angle"][-1] < 0.4
-
-
 def test_a_law_of_your_own(arm):
     motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
 

@@ -1,7 +1,6 @@
 """Kinks of a motion are known as times, and steps of a simulation end on them."""
 
 import dataclasses
-import math
 
 import casadi as ca
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import noslip as ns
 from noslip.control.path_geometry import arc_table, curvature, integrate
 from noslip.control.timing_laws import AbstractTiming, SpeedSchedule
-from noslip.simulation.inputs import plan_inputs
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 LINE = ns.paths.Line((0.0, 0.0), (5.0, 0.0))
@@ -134,43 +132,6 @@ def test_steps_end_on_kinks(agv, path, name):
     assert told.rejections < blind.rejections / 2
     assert told.steps < blind.steps
     assert told.tracking_error < blind.tracking_error / 100
-
-
-def test_knots_reach_the_loop(agv):
-    motion = ns.motions.PathMotion(path=CORNER, timing=TIMINGS["trapezoid"], **AXLE)
-    start = np.zeros(len(agv.coordinates))
-    expected = sorted(TIMINGS["trapezoid"].knots(CORNER) + TIMINGS["trapezoid"].break_times(CORNER))
-    for law in (
-        ns.motions.FollowMotion(motion=motion, reference_start=start),
-        ns.controllers.Tracking(
-            motion=motion,
-            controller=ns.controllers.PoseTracking(**AXLE),
-            reference_start=start,
-            limits={},
-        ),
-    ):
-        plan = plan_inputs(agv, law, agv.parameters())
-        assert plan.knots == pytest.approx(expected)
-    still = ns.motions.ExpressionMotion(
-        coordinates={"platform.x": "t", "platform.y": "0", "platform.angle": "0"}
-    )
-    law = ns.motions.FollowMotion(motion=still, reference_start=start)
-    assert plan_inputs(agv, law, agv.parameters()).knots.size == 0
-
-
-def test_a_curve_of_many_points_takes_no_time(agv):
-    """A lap through 60 way-points: every joint of the spline is a step's end."""
-    angle = np.linspace(0.0, 2 * math.pi, 60, endpoint=False)
-    points = tuple((2 * math.cos(a), math.sin(a)) for a in angle)
-    path = ns.paths.Spline(points=points, closed=True)
-    given = {"follower": ns.Follower(**AXLE), "rtol": 1e-11, "atol": 1e-11}
-    result = ns.track(agv, path, timing=ns.timing.ConstantSpeed(0.4), **given)
-    assert len(ns.timing.ConstantSpeed(0.4).break_times(path)) == 59
-    assert result.tracking_error < 1e-9
-    blind = ns.track(agv, path, timing=Blind(ns.timing.ConstantSpeed(0.4)), **given)
-    tries = [r.steps + r.rejections for r in (result, blind)]
-    assert tries[0] < tries[1] / 2
-    assert result.tracking_error < blind.tracking_error / 100
 
 
 def test_closed_loop_with_kinks(agv):

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.errors import SimulationError
 from noslip.base.families import isolated, load_plugin, members_of
 from noslip.cli.main import main
 from noslip.control.closed_loop import AbstractControllerPlan
@@ -16,16 +15,6 @@ from noslip.control.path_geometry import AbstractPath, length
 from noslip.control.text_grammar import read_form
 from noslip.control.timing_laws import AbstractTimingPlan
 from noslip.expressions.arithmetic import read_unit
-from noslip.studio.choice import (
-    PATH,
-    Choice,
-    Mechanism,
-    check_options,
-    form_kinds,
-    form_knobs,
-    form_text,
-)
-from noslip.studio.session import Cancel, perform
 
 FILE = Path(__file__).with_name("own_control_parts.py")
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
@@ -90,22 +79,6 @@ def test_they_are_tracked_and_the_run_is_written_with_its_report(agv, parts, tmp
     assert TEXTS[0] in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_studio_has_forms_for_them_and_runs_them(agv, parts):
-    assert "spiral" in form_kinds("path") and "cosine" in form_kinds("timing")
-    numbers = {k.name: k.value for k in form_knobs("path", "spiral", 0.5)}
-    assert numbers == {"path.radius": 2.0, "path.pitch": 0.5, "path.turns": 1.0}
-    numbers |= {k.name: k.value for k in form_knobs("timing", "cosine", 0.5)}
-    assert form_text("path", "spiral", numbers, "") == "spiral:radius=2.0;pitch=0.5;turns=1.0"
-    mechanism = Mechanism(agv.model)
-    assert "speed-servo" in mechanism.controllers(PATH)
-    chosen = {"path": "spiral", "timing": "cosine", "controller": "speed-servo"}
-    check_options(chosen)
-    done = perform(agv, "agv", Choice(task=PATH, numbers=numbers, **chosen), Cancel())
-    assert done.run.tracking_error < 1e-6
-    assert "--path spiral:radius=2.0" in done.command.replace("'", "")
-    assert "--controller speed-servo" in done.command
-
-
 def test_the_command_line_knows_them_by_a_plugin(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path, timing, controller = TEXTS
@@ -134,8 +107,3 @@ def test_every_member_of_the_package_says_units_it_knows():
     assert units == {"wheelbase": "m", "kx": "1/m", "ky": "1/m^2", "kdelta": "1/s"}
     assert ns.paths.Circle.unit_of("radius") == "m" and ns.timing.Quintic.unit_of("duration") == "s"
     assert ns.timing.LeastTime.unit_of("acceleration") == "m/s^2"
-
-
-def test_a_word_that_others_use_is_told():
-    with pytest.raises(SimulationError, match="write 'least-time'"):
-        ns.timing.parse_timing("fastest:speed=1")

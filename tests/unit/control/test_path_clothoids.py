@@ -115,8 +115,3 @@ def test_right_angle_with_a_circular_blend():
     np.testing.assert_allclose(
         values(path, 2 + math.pi / 4), [2 + math.sqrt(0.5), 1 - math.sqrt(0.5), 1.0], rtol=1e-14
     )
-
-
-def test_sides_that_are_used_up_by_their_blends():
-    path = Polyline(points=((0.0, 0.0), (1.0, 0.0), (1.0, 2.0), (0.0, 2.0)), radius=1.0)
-    assert length(path) == pytest.approx(math.pi, rel=1e-14)

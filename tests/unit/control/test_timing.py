@@ -175,12 +175,6 @@ def test_s_curve_keeps_its_limits(name):
     assert np.max(np.abs(np.diff(pull))) <= law.jerk * times[1] * (1 + 1e-9)
 
 
-def test_long_s_curve_is_nearly_a_trapezoid():
-    soft = SCurve(speed=1.5, acceleration=0.7, jerk=1e6)
-    hard = Trapezoidal(speed=1.5, acceleration=0.7)
-    assert soft.duration(ELLIPSE) == pytest.approx(hard.duration(ELLIPSE), rel=1e-5)
-
-
 def test_profile_passes_its_speeds():
     law = ALL_TIMINGS["profile"]
     f = motion(law, ELLIPSE)

@@ -8,7 +8,6 @@ from backing_up import TRAILER, back_up
 from scipy.linalg import expm
 
 import noslip as ns
-from noslip.control import path_tracking
 from noslip.control.curves import Circle
 from noslip.control.path_tracking import TrailerTracking
 
@@ -65,21 +64,6 @@ def test_every_circle_is_stable_with_its_own_gains(system_of, sign):
     # those of the line are slower on the sharpest, or no longer stable
     assert margins[-1][1] > 0.6 * margins[-1][0]
     assert (margins[-1][1] > 0) == (sign > 0)
-
-
-def test_gains_at_the_nodes_and_between_are_those_of_the_circle(system_of):
-    """What is compiled: polynomials of the bend, against the Riccati equation."""
-    system = system_of("tractor-trailer")
-    controller = TrailerTracking(**TRAILER)
-    schedule = path_tracking._schedule(controller, system)
-    length = system.model.parameter_values()["l2"]
-    assert 1.0 < schedule.widest <= path_tracking.WIDEST
-    nodes = np.cos(np.pi * (np.arange(path_tracking.DEGREE + 1) + 0.5) / (path_tracking.DEGREE + 1))
-    for sign, table in ((1.0, schedule.forward), (-1.0, schedule.reverse)):
-        for parts, off in ((nodes, 1e-11), (np.linspace(-1.0, 1.0, 9), 5e-4)):
-            for part in parts:
-                K = controller.gains(system, sign, math.tan(part * schedule.widest) / length)
-                assert [np.polyval(row, part) for row in table] == pytest.approx(K, abs=off)
 
 
 def test_small_errors_on_a_circle_follow_the_linearization(system_of):

@@ -161,28 +161,6 @@ def tables(f, given, left):
         left[k + (i + 1) * f.lanes] = given[k]
 
 
-def test_gather_scatter_count_and_choose(target, rng):
-    x = numbers_of(target, rng)
-    found = run(tables, target, x, 41)
-    expected = np.where(x[0] > 0, 4.0 + 10 * x[0], np.nan)
-    assert found[0] == pytest.approx(expected, rel=1e-14, nan_ok=True)
-    assert np.array_equal(found[1:], np.repeat(x, 40, axis=0))
-
-
-@pytest.mark.parametrize("n", [1, 3, 4, 7, 64, 67, 130])
-def test_rows_cover_every_number_once(target, n):
-    def write(f, given, left):
-        k, x = lane(f), f.array(n)
-        for i in f.rows(n):
-            x[i] = f.real(1.0)
-        for i in f.rows(n):
-            x[i] = x[i] + 1.0
-        for i in range(n):
-            left[k + i * f.lanes] = x[i]
-
-    assert np.array_equal(run(write, target, np.zeros(1), n), np.full((n, target.lanes), 2.0))
-
-
 def test_a_variable_is_not_read_outside_of_the_branch_that_made_it(target):
     f = Flow(target)
     s = f.s
@@ -197,16 +175,3 @@ def test_a_variable_is_not_read_outside_of_the_branch_that_made_it(target):
     with f.when(f.truth(True)):
         s.declared = f.real(2.0)
     assert s.declared.kind == REAL
-
-
-def test_lanes_do_not_see_each_other(rng):
-    """The bits of a lane are the same wherever it stands and whatever stands beside it."""
-    target = Target(lanes=8)
-    x = rng.normal(size=8)
-    for write, rows in ((branches, 1), (tables, 41)):
-        straight = run(write, target, x, rows)
-        for _ in range(5):
-            order = rng.permutation(8)
-            assert np.array_equal(
-                run(write, target, x[order], rows), straight[:, order], equal_nan=True
-            )

@@ -178,10 +178,3 @@ class TestEnvironments:
             seen.append(np.asarray(env.step(given)[0]))
         for other in seen[1:]:
             np.testing.assert_array_equal(other, seen[0])
-
-    def test_step_after_reset_alone(self, env):
-        actions = np.zeros(env.action_space.shape)
-        with pytest.raises(ns.SimulationError, match="reset"):
-            env.step(actions)
-        env.reset(seed=0)
-        env.step(actions)

@@ -12,9 +12,9 @@ from newton_euler import NewtonEuler
 from states import admissible_states
 
 import noslip as ns
-from noslip.engines import llvm, optimization
+from noslip.engines import llvm
 from noslip.engines.native import compile_native, compile_wide
-from noslip.engines.optimization import PartedProgram, cut, reassociate
+from noslip.engines.optimization import PartedProgram, cut
 from noslip.engines.program import Program, interpret_rows, trace_program
 
 EMPTY = ca.SX(0, 1)
@@ -150,45 +150,3 @@ def test_twice_the_joints_are_hardly_more_code() -> None:
         printed.append(sum(part.body.num_operations for part in parted.parts))
     # as many loops; they may give up a few iterations more
     assert printed[1] < 1.25 * printed[0]
-
-
-def test_what_does_not_repeat_has_no_loops(rng: np.random.Generator) -> None:
-    x = ca.SX.sym("x", 10)
-    kinds = [ca.sin, ca.cos, ca.tanh, ca.exp, ca.sqrt, ca.atan, ca.sinh]
-    values = [x[k] for k in range(10)]
-    for _ in range(400):
-        i, j = rng.integers(len(values), size=2)
-        values.append(kinds[rng.integers(7)](0.1 * values[i] * values[i]) - values[j])
-    program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], ca.vertcat(*values[-200:]))
-    parted = cut(program)
-    assert not loops_of(parted)
-    # optimized as a whole, not part by part
-    printed = sum(part.body.num_operations for part in parted.parts)
-    assert printed == reassociate(program).num_operations
-    assert_same(program, rng, 1, 1e-12)
-
-
-def test_outputs_that_are_given_are_written_in_few_parts(rng: np.random.Generator) -> None:
-    x, p = ca.SX.sym("x", STEPS), ca.SX.sym("p", 3)
-    given = [v for k in range(200) for v in (ca.SX(k % 3), x[k % 7])]
-    made = ca.vertcat(*carried(x, p), *given, x, x[::-1])
-    program = trace_program("f", [EMPTY, x, EMPTY, p], made)
-    parted = cut(program)
-    assert len([part for part in parted.parts if not part.body.operations]) <= 2
-    assert_same(program, rng, 1, 1e-13)
-
-
-def test_loops_may_be_left_out() -> None:
-    x, p = ca.SX.sym("x", STEPS), ca.SX.sym("p", 3)
-    program = trace_program("f", [EMPTY, x, EMPTY, p], ca.vertcat(*carried(x, p)))
-    assert not loops_of(cut(program, with_loops=False))
-
-
-def test_short_bodies_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, p = ca.SX.sym("x", 600), ca.SX.sym("p", 3)
-    value = x[0]
-    for k in range(1, 600):
-        value = value * p[0] + x[k]
-    program = trace_program("f", [EMPTY, x, EMPTY, p], value)
-    (loop,) = (part for part in cut(program).parts if part.count > 1)
-    assert loop.body.num_operations >= optimization.SHORTEST_BODY

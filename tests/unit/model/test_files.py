@@ -1,17 +1,15 @@
 """Model files on disk, as text, and on their page of the documentation."""
 
-import os
 import re
 from pathlib import Path
 
 import pytest
-from cart_model import CART, FLYER, RIM, more, parameter, swap
+from cart_model import CART, FLYER, RIM, more, swap
 from sled_file import SLED, edited, faults
 
 from noslip.base.errors import ModelError
 from noslip.base.families import base_of
 from noslip.expressions.arithmetic import CONSTANTS, FUNCTIONS
-from noslip.model import files
 from noslip.model.files import load_model, model_to_toml, parse_model, read_model, save_model
 from noslip.model.forces import Motor
 from noslip.model.joints import AbstractJointType, Free
@@ -44,10 +42,6 @@ TOML = [
     ("mass = " + "[" * 50, "values are nested deeper than 16 levels", "sled.toml, line 5"),
     ("a." * 50 + "a = 1", "a key has more than 16 parts", "sled.toml, line 5"),
 ]
-
-
-#: Formats of robots follow in the order in which they were asked for.
-FIX = "give the name of a .toml, ."
 
 
 @pytest.mark.parametrize("line, what, where", TOML)
@@ -90,61 +84,6 @@ def test_a_file_that_is_not_there(tmp_path):
     assert disk_fault(tmp_path / "x.toml").fix == "did you mean 'xy.toml'?"
 
 
-def test_a_folder_is_not_a_file(tmp_path):
-    fault = disk_fault(tmp_path)
-    assert fault.what == f"'{tmp_path}' is a folder"
-    assert fault.where == str(tmp_path)
-    assert fault.fix.startswith(FIX) and ".urdf" in fault.fix
-
-
-def test_a_pipe_is_not_a_file(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    fault = disk_fault(tmp_path / "pipe")
-    assert fault.what.endswith("is not a plain file")
-    assert fault.fix.startswith(FIX) and ".urdf" in fault.fix
-
-
-@pytest.mark.parametrize("name", ["a\0b.toml", "a" * 400 + ".toml"])
-def test_a_name_no_file_can_have(name):
-    fault = disk_fault(name)
-    assert "cannot be read: " in fault.what
-    assert fault.fix == "check the name and its permissions"
-
-
-def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
-    (tmp_path / "x.toml").write_text(SLED)
-
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("builtins.open", refuse)
-    fault = disk_fault(tmp_path / "x.toml")
-    monkeypatch.undo()
-    assert fault.what == f"'{tmp_path / 'x.toml'}' cannot be read: Permission denied"
-    assert fault.where == str(tmp_path / "x.toml")
-    assert fault.fix == "check the name and its permissions"
-
-
-def test_a_file_that_is_not_text(tmp_path):
-    (tmp_path / "x.toml").write_bytes(b"format = 1\nname = '\xff'\n")
-    fault = disk_fault(tmp_path / "x.toml")
-    assert fault.what == "byte 0xff is not UTF-8 text"
-    assert fault.where == f"{tmp_path / 'x.toml'}, line 2"
-    assert fault.fix == "save the file as UTF-8"
-
-
-def test_a_huge_file_is_not_read(tmp_path):
-    (tmp_path / "x.toml").write_bytes(b"#" * (files.MAX_SIZE + 1))
-    fault = disk_fault(tmp_path / "x.toml")
-    assert fault.what.endswith("has 1000001 bytes, at most 1000000 are read")
-    assert fault.fix.startswith(FIX) and "; results and meshes" in fault.fix
-
-
-def test_a_byte_order_mark_and_windows_lines_do_not_matter(tmp_path):
-    (tmp_path / "x.toml").write_bytes(b"\xef\xbb\xbf" + SLED.replace("\n", "\r\n").encode())
-    assert load_model(tmp_path / "x.toml") == parse_model(SLED)[0]
-
-
 def test_what_is_saved_loads_again(tmp_path):
     save_model(CART, tmp_path / "cart.toml")
     assert load_model(tmp_path / "cart.toml") == CART
@@ -170,42 +109,6 @@ def test_saving_asks_before_it_overwrites(tmp_path):
     assert caught.value.fix == "choose another name, or pass overwrite=True"
     assert path.read_text() == "mine"
     save_model(CART, path, overwrite=True)
-    assert load_model(path) == CART
-
-
-def test_saving_through_a_link_keeps_the_link(tmp_path):
-    (tmp_path / "real.toml").write_text("old")
-    (tmp_path / "link.toml").symlink_to("real.toml")
-    save_model(CART, tmp_path / "link.toml", overwrite=True)
-    assert (tmp_path / "link.toml").is_symlink()
-    assert load_model(tmp_path / "real.toml") == CART
-
-
-def test_saving_where_one_cannot(tmp_path):
-    with pytest.raises(ModelError, match="is a folder") as caught:
-        save_model(CART, tmp_path)
-    assert caught.value.fix == "give a file name in it, such as cart.toml"
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="the name contains a NUL"):
-        save_model(CART, f"{tmp_path}/a\0b.toml")
-    for path in ("file/x.toml", "x" * 300 + ".toml"):
-        with pytest.raises(ModelError, match="cannot be written: ") as caught:
-            save_model(CART, f"{tmp_path}/{path}")
-        assert caught.value.where == f"{tmp_path}/{path}"
-        assert caught.value.fix == "check the name, and that the folder may be written to"
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "cart.toml"
-    save_model(CART, path)
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(ModelError, match="cannot be written: No space left on device"):
-        save_model(more(CART, "parameters", parameter("k")), path, overwrite=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["cart.toml"]
     assert load_model(path) == CART
 
 

@@ -368,14 +368,10 @@ BY_HAND = {
         fixed_wheel,
     ),
     "driven_wheel": (ns.parts.DrivenWheel(name="w", **WHEEL), driven_wheel),
-    "steered_wheel": (
-        ns.parts.SteeredWheel(name="w", steering="rate", fork_mass=0.5, **WHEEL),
-        steered_wheel,
-    ),
-    "steered_driven_wheel": (
-        ns.parts.SteeredDrivenWheel(name="w", fork_mass=0.5, **WHEEL),
-        steered_driven_wheel,
-    ),
+    "steered_wheel": (ns.parts.SteeredWheel(name="w", steering="rate", fork_mass=0.5, **WHEEL),
+        steered_wheel),
+    "steered_driven_wheel": (ns.parts.SteeredDrivenWheel(name="w", fork_mass=0.5, **WHEEL),
+        steered_driven_wheel),
     "caster": (
         ns.parts.Caster(
             name="w", trail=0.04, heading=0.5, fork_mass=0.3, swivel_damping=0.01, **WHEEL
@@ -383,33 +379,20 @@ BY_HAND = {
         caster,
     ),
     "ball_caster": (ns.parts.BallCaster(name="w", **WHEEL), ball_caster),
-    "mecanum_wheel": (
-        ns.parts.MecanumWheel(name="w", roller_angle=0.7, heading=0.3, **WHEEL),
-        lambda b: rollers(b, 0.7),
-    ),
-    "omni_wheel": (
-        ns.parts.OmniWheel(name="w", heading=0.3, **WHEEL),
-        lambda b: rollers(b, "pi/2"),
-    ),
-    "blade": (
-        ns.parts.Blade(name="w", parent="base", position=(0.1, 0.0, 0.0), heading=0.3),
-        blade,
-    ),
+    "mecanum_wheel": (ns.parts.MecanumWheel(name="w", roller_angle=0.7, heading=0.3, **WHEEL),
+        lambda b: rollers(b, 0.7)),
+    "omni_wheel": (ns.parts.OmniWheel(name="w", heading=0.3, **WHEEL),
+        lambda b: rollers(b, "pi/2")),
+    "blade": (ns.parts.Blade(name="w", parent="base", position=(0.1, 0.0, 0.0), heading=0.3),
+        blade),
     "axle": (ns.parts.Axle(name="a", **AXLE), axle),
     "wheelset": (ns.parts.Wheelset(name="a", is_driven=True, **AXLE), wheelset),
-    "differential_axle": (
-        ns.parts.DifferentialAxle(name="a", cage_inertia=0.01, **AXLE),
-        differential_axle,
-    ),
-    "ackermann_axle": (
-        ns.parts.AckermannAxle(name="a", wheelbase=1.2, knuckle_mass=0.5, **AXLE),
-        ackermann_axle,
-    ),
-    "hitch": (
-        ns.parts.Hitch(name="h", child_position=(0.9, 0.0, 0.0), damping=0.1, **HITCH),
-        hitch,
-        hitched,
-    ),
+    "differential_axle": (ns.parts.DifferentialAxle(name="a", cage_inertia=0.01, **AXLE),
+        differential_axle),
+    "ackermann_axle": (ns.parts.AckermannAxle(name="a", wheelbase=1.2, knuckle_mass=0.5, **AXLE),
+        ackermann_axle),
+    "hitch": (ns.parts.Hitch(name="h", child_position=(0.9, 0.0, 0.0), damping=0.1, **HITCH), hitch,
+        hitched),
     "waist": (ns.parts.Waist(name="h", **HITCH), waist, hitched),
     "fifth_wheel": (
         ns.parts.FifthWheel(
@@ -471,15 +454,14 @@ BY_HAND = {
     ),
     "flywheel": (
         ns.parts.Flywheel(name="s", parent="base", position=(0.0, 0.0, 0.3), mass=3.0, radius=0.2),
-        flywheel,
-    ),
+        flywheel),
     "arm": (
         ns.parts.Arm(
             name="arm", parent="base", mass=1.0, position=(0.0, 0.0, 0.3), links=ARM_LINKS
         ),
         arm,
     ),
-}
+}  # fmt: skip
 
 
 def plain(thing):
@@ -952,96 +934,40 @@ def test_an_expanded_file_is_the_same_model(tmp_path):
     assert CliRunner().invoke(main, [*arguments, "--force"]).exit_code == 0
 
 
-def test_a_builder_and_a_file_give_the_same_model():
-    b = ns.ModelBuilder(name="robot", gravity=(0.0, 0.0, -9.81))
-    b.parameter("wheel_radius", 0.1, "m")
-    b.part(ns.parts.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(-0.1, 0.0, 0.2)))
-    for name, y in (("left", 0.2), ("right", -0.2)):
-        wheel = {"position": (0.0, y, "wheel_radius"), "radius": "wheel_radius", "mass": 0.8}
-        b.part(ns.parts.DrivenWheel(name=name, parent="base", **wheel))
-    b.part(
-        ns.parts.Caster(
-            name="caster",
-            parent="base",
-            position=(-0.3, 0.0, 0.05),
-            radius=0.05,
-            trail=0.03,
-            mass=0.2,
-            fork_mass=0.1,
-        )
-    )
-    assert b.build() == parse_model(ROBOT)[0]
-    assert b.build() == b.build()
-
-
 WRONG = {
-    "hangs": (
-        "position = [-0.3, 0, 0.05]",
-        "position = [-0.3, 0, 0.07]",
-        ("wheel 'caster' hangs 0.02 m above the ground", "position z = 0.05 on 'base'"),
-    ),
-    "sinks": (
-        "position = [-0.3, 0, 0.05]",
-        "position = [-0.3, 0, 0.04]",
-        ("wheel 'caster' sinks 0.01 m into the ground", "position z = 0.05"),
-    ),
-    "overlap": (
-        "[0, -0.2,",
-        "[0, 0.19,",
-        ("wheels 'left' and 'right' overlap", "move them apart"),
-    ),
-    "no trail": (
-        "trail = 0.03",
-        "trail = 0.0",
-        ("caster 'caster' has a trail of 0 m", "behind its swivel axis"),
-    ),
-    "no size": (
-        "size = [0.4, 0.3, 0.1]",
-        "size = [0.4, 0.3, 0]",
-        ("part 'base' has size 0, expected more than 0", "above zero"),
-    ),
-    "no parent": (
-        'left = {type = "driven_wheel", parent = "base"',
+    "hangs": ("position = [-0.3, 0, 0.05]", "position = [-0.3, 0, 0.07]",
+        ("wheel 'caster' hangs 0.02 m above the ground", "position z = 0.05 on 'base'")),
+    "sinks": ("position = [-0.3, 0, 0.05]", "position = [-0.3, 0, 0.04]",
+        ("wheel 'caster' sinks 0.01 m into the ground", "position z = 0.05")),
+    "overlap": ("[0, -0.2,", "[0, 0.19,", ("wheels 'left' and 'right' overlap", "move them apart")),
+    "no trail": ("trail = 0.03", "trail = 0.0",
+        ("caster 'caster' has a trail of 0 m", "behind its swivel axis")),
+    "no size": ("size = [0.4, 0.3, 0.1]", "size = [0.4, 0.3, 0]",
+        ("part 'base' has size 0, expected more than 0", "above zero")),
+    "no parent": ('left = {type = "driven_wheel", parent = "base"',
         'left = {type = "driven_wheel", parent = "bass"',
-        ("part 'left' refers to body 'bass', which is not declared", "did you mean 'base'"),
-    ),
-    "negative": (
-        "mass = 0.2,",
-        "mass = -0.2,",
-        ("part 'caster' has mass -0.2, expected more than 0", "above zero"),
-    ),
-    "unknown key": (
-        "trail = 0.03",
-        "trial = 0.03, trail = 0.03",
-        ("'trial' is not a key of parts.caster", "did you mean 'trail'"),
-    ),
-    "unknown word": (
-        'caster = {type = "caster"',
-        'caster = {type = "castor"',
-        ("part 'caster' has type \"castor\"", "did you mean 'caster'?"),
-    ),
-    "no name of its own": (
-        "mass = 0.8}\ncaster",
+        ("part 'left' refers to body 'bass', which is not declared", "did you mean 'base'")),
+    "negative": ("mass = 0.2,", "mass = -0.2,",
+        ("part 'caster' has mass -0.2, expected more than 0", "above zero")),
+    "unknown key": ("trail = 0.03", "trial = 0.03, trail = 0.03",
+        ("'trial' is not a key of parts.caster", "did you mean 'trail'")),
+    "unknown word": ('caster = {type = "caster"', 'caster = {type = "castor"',
+        ("part 'caster' has type \"castor\"", "did you mean 'caster'?")),
+    "no name of its own": ("mass = 0.8}\ncaster",
         'mass = 0.8}\n\'a b\' = {type = "blade", parent = "base"}\ncaster',
-        ("part 'a b' has a name that expressions cannot use", "a_b"),
-    ),
-    "into the ground": (
-        "position = [-0.1, 0, 0.2]",
-        "position = [-0.1, 0, 0.02]",
-        ("base 'base' reaches 0.03 m into the ground", "half its height"),
-    ),
-    "rollers along the axle": (
-        'left = {type = "driven_wheel", parent',
+        ("part 'a b' has a name that expressions cannot use", "a_b")),
+    "into the ground": ("position = [-0.1, 0, 0.2]", "position = [-0.1, 0, 0.02]",
+        ("base 'base' reaches 0.03 m into the ground", "half its height")),
+    "rollers along the axle": ('left = {type = "driven_wheel", parent',
         'left = {type = "mecanum_wheel", roller_angle = 0, parent',
-        ("mecanum wheel 'left' has rollers along its axle", "give roller_angle = 1.5708"),
-    ),
+        ("mecanum wheel 'left' has rollers along its axle", "give roller_angle = 1.5708")),
     "tandem": (
         "mass = 0.8}\ncaster",
         'mass = 0.8}\nextra = {type = "fixed_wheel", parent = "base", position = [0.2, 0.0, 0.05], '
         "radius = 0.05, mass = 0.1}\ncaster",
         ("of 'base' cannot turn together", "lateral = false"),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

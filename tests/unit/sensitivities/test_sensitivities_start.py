@@ -15,61 +15,33 @@ DIFFERENCES = 1e-9
 CASES = {
     "a pendulum": ("pendulum", {"swing.angle": 0.4, "swing.rate": 1.0}, ["l"]),
     "nothing given": ("agv", {}, ["m_platform"]),
-    "speeds that rolling completes": (
-        "agv",
-        {"wheel1.rate": -5.0, "platform.angle": 0.3, "bracket.angle": 0.4},
-        [],
-    ),
+    "speeds that rolling completes": ("agv",
+        {"wheel1.rate": -5.0, "platform.angle": 0.3, "bracket.angle": 0.4}, []),
     "a dependent speed": ("agv", {"platform.vy": 0.7, "bracket.angle": 0.4}, ["r", "a", "l"]),
-    "a bicycle by dependent speeds": (
-        "whipple-bicycle",
-        {"frame.lean": 0.1, "steer.angle": 0.05, "frame.vx": 4.0, "frame.wz": 0.1},
-        ["c", "rR"],
-    ),
-    "a disk by its angles": (
-        "rolling-disk",
-        {"disk.yaw": 0.2, "disk.tilt": 1.1, "disk.spin": 0.4, "disk.spin_rate": -4.0},
-        ["r"],
-    ),
-    "a disk by some angles": (
-        "rolling-disk",
-        {"disk.tilt": 1.1, "disk.yaw_rate": 0.5, "disk.spin_rate": -4.0},
-        ["r", "m"],
-    ),
-    "a disk that leans to the other side": (
-        "rolling-disk",
+    "a bicycle by dependent speeds": ("whipple-bicycle",
+        {"frame.lean": 0.1, "steer.angle": 0.05, "frame.vx": 4.0, "frame.wz": 0.1}, ["c", "rR"]),
+    "a disk by its angles": ("rolling-disk",
+        {"disk.yaw": 0.2, "disk.tilt": 1.1, "disk.spin": 0.4, "disk.spin_rate": -4.0}, ["r"]),
+    "a disk by some angles": ("rolling-disk",
+        {"disk.tilt": 1.1, "disk.yaw_rate": 0.5, "disk.spin_rate": -4.0}, ["r", "m"]),
+    "a disk that leans to the other side": ("rolling-disk",
         {"disk.tilt": -1.1, "disk.yaw": 4.0, "disk.tilt_rate": 0.5, "disk.spin_rate": -4.0},
-        ["r", "m"],
-    ),
-    "a bicycle on its head": (
-        "whipple-bicycle",
-        {"frame.lean": 3.0, "steer.angle": 0.05, "speed": 4.6, "frame.lean_rate": 0.2},
-        ["c"],
-    ),
-    "a disk by its quaternion": (
-        "rolling-disk",
-        {"disk.qw": 0.9, "disk.qx": 0.3, "disk.qy": 0.1, "disk.wx": 0.5, "disk.x": 2.0},
-        ["r"],
-    ),
-    "a bicycle that leans and steers": (
-        "whipple-bicycle",
-        {"frame.lean": 0.1, "steer.angle": 0.05, "speed": 4.6, "frame.lean_rate": 0.2},
-        ["w", "c"],
-    ),
+        ["r", "m"]),
+    "a bicycle on its head": ("whipple-bicycle",
+        {"frame.lean": 3.0, "steer.angle": 0.05, "speed": 4.6, "frame.lean_rate": 0.2}, ["c"]),
+    "a disk by its quaternion": ("rolling-disk",
+        {"disk.qw": 0.9, "disk.qx": 0.3, "disk.qy": 0.1, "disk.wx": 0.5, "disk.x": 2.0}, ["r"]),
+    "a bicycle that leans and steers": ("whipple-bicycle",
+        {"frame.lean": 0.1, "steer.angle": 0.05, "speed": 4.6, "frame.lean_rate": 0.2}, ["w", "c"]),
     "a linkage": ("four-bar", {"crank.angle": 0.4, "crank.rate": 2.0}, ["a", "b", "c", "d"]),
     "a linkage by its rocker": ("four-bar", {"rocker.angle": 1.9, "rocker.rate": 1.0}, ["a"]),
-    "a spatial chain": (
-        "spring-chain",
+    "a spatial chain": ("spring-chain",
         {"shoulder.yaw": 0.2, "shoulder.pitch": -0.3, "shoulder.yaw_rate": 0.7, "elbow.rate": 0.3},
-        ["k"],
-    ),
+        ["k"]),
     "a tire on the ground": ("torus", {"tire.tilt": 1.3, "tire.spin_rate": 3.0}, []),
-    "a trailer that is steered": (
-        "tractor-trailer",
-        {"steer.angle": 0.2, "hinge.angle": 0.3, "tractor.vx": 2.0},
-        ["l1", "l2", "c"],
-    ),
-}
+    "a trailer that is steered": ("tractor-trailer",
+        {"steer.angle": 0.2, "hinge.angle": 0.3, "tractor.vx": 2.0}, ["l1", "l2", "c"]),
+}  # fmt: skip
 
 
 def tangents(system, given, names, inputs=None, definitions=None):

@@ -3,16 +3,14 @@
 from dataclasses import replace
 from functools import cache
 
-import numpy as np
 import pytest
 import sympy
 from sled_with_rotor import METHODS, REDUCED
 
 import noslip as ns
-from noslip.model.model import in_angles
 from noslip.show.equations.derivations import Derivation, derivation
 from noslip.show.equations.layout import Lines, to_text
-from noslip.show.equations.subject import ANGLES, QUATERNION, Subject, printed_equations
+from noslip.show.equations.subject import ANGLES, Subject, printed_equations
 
 NONSPINNING = (
     "w1 = disk.tilt_rate",
@@ -129,28 +127,6 @@ def test_another_motion_is_noticed():
     heavier = replace(disk.bodies[0], inertia=("I_transverse", "I_transverse", "2*I_axial"))
     other = ns.derive(replace(disk, bodies=(heavier,)))
     assert replace(printed, given=other).difference(Subject(printed).alphabet.states) > 1e-3
-
-
-def test_a_chain_has_the_names_of_its_joint():
-    disk = ns.load("rolling-disk")
-    chain = in_angles(disk, ["disk"])
-    names = [name for joint in chain.joints for name in joint.speed_names()]
-    assert names == [f"disk.{k}_rate" for k in ("x", "y", "z", "yaw", "tilt", "spin")]
-
-
-def test_quaternions_are_still_to_be_had():
-    equations = ns.derive(ns.load("rolling-disk"))
-    printed = printed_equations(equations, QUATERNION)
-    assert printed.equations is equations
-
-
-def test_speeds_of_a_planar_base_are_chosen_by_name():
-    equations = ns.derive(ns.load("agv"))
-    printed = printed_equations(equations, speeds=("platform.vy", "platform.rate"))
-    names = [s.name for s in printed.equations.kinematics.independent_speeds]
-    assert names == ["platform.vy", "platform.rate"]
-    assert printed.difference(Subject(printed).alphabet.states) < 1e-9
-    assert np.isfinite(printed.difference(Subject(printed).alphabet.states))
 
 
 @pytest.mark.parametrize(

@@ -91,18 +91,6 @@ def test_long_entries_of_a_narrow_matrix_are_written_below_it():
     assert "T12 = −cos(ψ) sin(φ) − cos(θ) cos(φ) sin(ψ)" in text
 
 
-def test_sums_cancel_whatever_their_sign():
-    """D⁻¹C α of the sled is short by hand: −m₁ℓ v₁θ̇₁ times a row of D⁻¹."""
-    text = ns.matrices(ns.load("sled-with-rotor"), "desantis").text(only=["g_0", "g_wa"])
-    assert "(−I1 − I2)" not in text and "m1 ℓ v1 θ˙1/I1" in text
-
-
-def test_blocks_of_multipliers_are_written_by_the_shortest_route():
-    """They are equal by d'Alembert's principle, and checked to be."""
-    text = ns.matrices(ns.load("sled-with-rotor"), "multipliers").text()
-    assert "I1 + I2" in text and "z1" not in text
-
-
 def test_entries_are_introduced_below_their_matrix():
     text = ns.matrices(ns.load("tractor-trailer"), "desantis").text(only=["J_nh", "J", "C_1"])
     for line in ("J_nh,31 = tan(δ)/l1", "J_18,1 = J_nh,31 + J_nh,51"):

@@ -148,30 +148,6 @@ def test_modes_are_named_by_what_they_do():
     assert paired(both, 1e-9) == [[0, 1], [2], [3, 4]]
 
 
-def test_a_small_crossing_of_zero_is_seen(rng):
-    """The capsize mode reaches 0.2 1/s, beside a castering mode of −25 1/s."""
-    speeds = np.linspace(0.0, 10.0, 101)
-    table = bicycle(speeds, rng)
-    real, imaginary = ns.plot_eigenvalues(speeds, table, parameter="speed", unit="m/s").axes
-    (capsize,) = [y for y in branches_of(speeds, table).real.T if -4 < y[0] < -3]
-    low, zero, top, high = real.transData.transform(
-        [(0, y) for y in (real.get_ylim()[0], 0.0, capsize.max(), real.get_ylim()[1])]
-    )[:, 1]
-    assert low < zero < top <= high and top - zero > 0.1 * (high - low)
-    assert imaginary.get_yscale() == "linear"
-    # what is seen as it is has a linear ordinate
-    x = np.linspace(-1.0, 1.0, 11)
-    plain = ns.plot_eigenvalues(x, np.column_stack([x, -1 - x]), parameter="p", unit="1")
-    assert plain.axes[0].get_yscale() == "linear"
-
-
-def test_ranges_at_the_ends_and_nowhere():
-    x = np.array([0.0, 1.0, 2.0, 3.0])
-    assert stable_ranges(x, np.array([-1.0, 1.0, 1.0, -3.0]), 0.0) == [(0.0, 0.5), (2.25, 3.0)]
-    assert stable_ranges(x, np.ones(4), 0.0) == []
-    assert stable_ranges(x, -np.ones(4), 0.0) == [(0.0, 3.0)]
-
-
 def sweep():
     values = np.array([1.0, 2.0, 3.0])
     return ns.results.EigenvalueSweep(
@@ -193,17 +169,6 @@ def test_a_sweep_is_drawn_as_it_is(tmp_path):
     assert (shade.get_x(), shade.get_width()) == (2.0, 1.0)
     np.testing.assert_array_equal(sorted(figure.axes[0].lines[0].get_ydata()), [-3, -2, -1])
     assert (tmp_path / "sweep.svg").exists()
-
-
-@pytest.mark.parametrize("size", ["page", "column"])
-def test_the_last_number_of_the_abscissa_is_on_the_paper(size):
-    x = np.linspace(0.0, 0.4, 5)
-    table = -np.ones((5, 1))
-    figure = ns.plot_eigenvalues(x, table, parameter="frame.lean", unit="rad", size=size)
-    figure.canvas.draw()
-    last = figure.axes[1].get_xticklabels()[-1]
-    assert last.get_text() == "0.40" or last.get_text() == "0.4"
-    assert last.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_what_cannot_be_drawn(refuses):

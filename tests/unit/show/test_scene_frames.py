@@ -1,7 +1,6 @@
 """Poses of a film: against an independent kinematics, between samples, and how fast."""
 
 import dataclasses
-import sys
 
 import casadi as ca
 import numpy as np
@@ -49,19 +48,6 @@ def test_poses_at_samples_are_those_of_the_oracle(name, system_of):
     assert np.abs(film.positions - p).max() < 1e-13 * scale
     assert np.abs(rotations_of(film.quaternions) - R).max() < 1e-13
     assert np.abs(np.linalg.norm(film.quaternions, axis=-1) - 1).max() < 1e-15
-
-
-@pytest.mark.parametrize("name", ("rolling-disk", "heavy-body", "agv", "manipulator-6r"))
-def test_poses_between_samples_are_those_of_a_finer_run(name, system_of):
-    """With three of four samples left out, the poses at those are found again."""
-    system = system_of(name)
-    run = scenario_run(system, rtol=1e-12, atol=1e-12)
-    between = np.arange(2, len(run.t) - 4, len(run.t) // 20)
-    between = between[between % 4 != 0]
-    film = frames(system, every(run, 4), times=run.t[between])
-    R, p = oracle_poses(run, between)
-    assert np.abs(film.positions - p).max() < 1e-8
-    assert np.abs(rotations_of(film.quaternions) - R).max() < 1e-8
 
 
 def every(run, step):
@@ -151,23 +137,6 @@ def test_a_film_starts_and_ends_with_the_run(system_of):
     assert np.array_equal(film_times(np.array([3.0]), 10.0), [3.0])
     outside = frames(system, run, times=[-1.0, 1e9])
     assert np.array_equal(outside.times, run.t[[0, -1]])
-
-
-def test_nothing_is_done_picture_by_picture(system_of):
-    """As many calls for a minute at thirty pictures a second as at one."""
-    system = system_of("agv")
-    run = scenario_run(system)
-    frames(system, run)  # compiled by then
-    counts = []
-    for rate in (1.0, 30.0):
-        called = []
-        sys.setprofile(lambda _, event, __, called=called: called.append(event))
-        try:
-            frames(system, run, rate=rate)
-        finally:
-            sys.setprofile(None)
-        counts.append(len(called))
-    assert counts[1] - counts[0] < 60 < counts[0]  # one for a second would be 60
 
 
 def test_what_cannot_be_shown_is_said(system_of, refuses):

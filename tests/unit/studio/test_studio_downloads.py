@@ -10,7 +10,7 @@ from studio_record import show
 import noslip as ns
 from noslip.control.controlled_runs import run_scenario
 from noslip.model.files import parse_model
-from noslip.studio.choice import INPUTS, PATH, ModelCatalog, PageView
+from noslip.studio.choice import PATH, ModelCatalog, PageView
 from noslip.studio.page.control_panels import KINDS, file_stem, make_file
 
 
@@ -39,27 +39,6 @@ def test_a_model_with_the_values_shown_runs_as_it_is_shown(catalog):
     shown = record.shown.run
     assert np.array_equal(run.t, shown.t)
     assert np.allclose(run.q, shown.q, atol=1e-12)
-
-
-def test_numbers_of_the_task_are_in_the_model_too(catalog):
-    record = show(catalog, "agv", lambda s: s.set_value("R", 1.4))
-    _, run = run_of(make_file("model", record.shown)[1].decode())
-    assert np.allclose(run.q, record.shown.run.q, atol=1e-9)
-
-
-def test_inputs_of_ones_own_are_in_the_model_too(catalog):
-    record = show(
-        catalog,
-        "agv",
-        lambda s: s.choose(task=INPUTS),
-        lambda s: s.set_input("torque1", "0.02*sin(t)"),
-        lambda s: s.set_value("duration", 5.0),
-    )
-    model, run = run_of(make_file("model", record.shown)[1].decode())
-    assert model.scenario.inputs == {"torque1": "0.02*sin(t)"}
-    assert not model.scenario.motion
-    shown = record.shown.run
-    assert run.q[-1] == pytest.approx(shown.q[-1], abs=1e-8)
 
 
 def test_data_are_the_samples_shown(catalog):

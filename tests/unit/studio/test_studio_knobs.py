@@ -8,7 +8,7 @@ from noslip.control.member_texts import parse_timing
 from noslip.control.path_geometry import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.show.explore import Knob, round_step
+from noslip.show.explore import Knob
 from noslip.studio.choice import (
     chosen_start,
     first_choice,
@@ -56,14 +56,6 @@ def test_a_value_beyond_the_range_widens_it():
     assert knob.widened(0.5) is knob
     wide = knob.widened(7.0)
     assert (wide.lower, wide.upper) == (-1.0, 7.0)
-
-
-@pytest.mark.parametrize("size", [3.7e-9, 0.04, 1.0, 99.0, 5e7])
-def test_steps_are_round(size):
-    step = round_step(size)
-    assert size / 2.6 <= step <= size * (1 + 1e-9)
-    mantissa = float(f"{step:e}".split("e")[0])
-    assert mantissa in (1.0, 2.0, 5.0)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -10,7 +10,6 @@ from noslip.studio.page.plots_panel import (
     column,
     plot_data,
     plot_groups,
-    plot_scale,
     plot_series,
     same_columns,
 )
@@ -97,33 +96,11 @@ def test_two_runs_are_compared_in_words_and_numbers(catalog):
     assert "Keep the run" in comparison_html(None, now)
 
 
-def test_very_small_values_are_counted_in_thousandths(catalog):
-    record = show(catalog, "agv")
-    run = record.shown.run
-    group = plot_groups(run)["energy error [J]"]
-    size = plot_scale(run, group)
-    assert size < 1e-9
-    values = run.energy_error
-    drawn = plot_data(run, group, 0.0)[2]
-    assert 1.0 <= np.max(np.abs(drawn)) < 1000.0
-    assert np.max(np.abs(drawn)) * size == pytest.approx(np.max(np.abs(values)))
-    assert plot_series(group, False, size)[1]["label"].startswith("in 10⁻")
-    assert plot_scale(run, plot_groups(run)["positions [m]"]) == 1.0
-
-
 def test_words_on_the_page_are_escaped():
     html = faults_html([Fault("<script>alert(1)</script>", "<b>", "&")])
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert faults_html([]) == ""
-
-
-def test_of_many_faults_the_first_are_seen_and_the_others_unfold():
-    html = faults_html([Fault(f"fault {k}", "there", "so") for k in range(5)])
-    seen, _, folded = html.partition("<details><summary>3 more faults</summary>")
-    assert "fault 1" in seen and "fault 2" not in seen
-    assert all(f"fault {k}" in folded for k in (2, 3, 4))
-    assert "<details>" not in faults_html([Fault("fault", "there", "so")] * 2)
 
 
 def test_verdicts_say_energy_residual_ground_and_certificate(catalog):
