@@ -186,7 +186,7 @@ def test_run_holds_an_arm_at_a_set_point(invoke):
     assert found == pytest.approx([0.500422808745939, -0.399725217692794], abs=1e-9)
 
 
-def test_run_follows_joint_functions_and_a_tool(invoke):
+def test_run_follows_joint_functions_and_a_tool(system_of, invoke):
     words = [*ARM, "--motion", "joint1.angle=0.3+0.5*sin(t)", "--motion", "joint2.angle=0.9-0.1*t"]
     assert invoke(*words, "--duration", "2", "-o", "joints").exit_code == 0
     found = last("joints", "joint1.angle", "joint2.angle")
@@ -197,7 +197,7 @@ def test_run_follows_joint_functions_and_a_tool(invoke):
     assert invoke(*words, "--set", "joint2.angle=1", "--duration", "6", "-o", "tool").exit_code == 0
     q = dict(zip(("joint1.angle", "joint2.angle"), last("tool", "joint1.angle", "joint2.angle"),
                  strict=True))  # fmt: skip
-    system = ns.compile(ns.derive(ns.load("manipulator-2r")))
+    system = system_of("manipulator-2r")
     place = ns.direct_kinematics(system, q)["link2"].position[:2]
     expected = [0.55 + 0.15 * math.cos(6), 0.2 + 0.15 * math.sin(6)]
     assert list(place) == pytest.approx(expected, abs=1e-6)
@@ -418,14 +418,14 @@ def test_a_run_that_is_not_finite_prints_json_that_programs_can_read(invoke):
         assert json.loads(text, parse_constant=refuse)["ending"] == "non_finite"
 
 
-def test_a_run_that_is_told_where_to_stop(invoke):
+def test_a_run_that_is_told_where_to_stop(system_of, invoke):
     """By a named angle, as in Python; the summary says which stop it was."""
     words = ("run", "whipple-bicycle", "--set", "speed=3", "--set", "frame.wx=0.5", "--no-plots")
     result = invoke(*words, "--stop", "fell = frame.lean^2 - 1", "--stop", "late=t-7", "--json")
     said = json.loads(result.stdout)
     assert (said["ending"], said["ended_by"]) == ("event", "fell") and result.exit_code == 0
     run = ns.simulate(
-        ns.compile(ns.derive(ns.load("whipple-bicycle"))), duration=8.0,
+        system_of("whipple-bicycle"), duration=8.0,
         start={"speed": 3.0, "frame.wx": 0.5}, stop={"fell": "frame.lean^2 - 1"}, samples=401,
     )  # fmt: skip
     assert said["duration"] == pytest.approx(run.t[-1], abs=1e-12)

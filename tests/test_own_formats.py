@@ -95,7 +95,7 @@ def test_a_text_of_another_kind_is_refused(own, folder, refuses, text, what):
         ns.load("x.json")
 
 
-def test_commands_take_a_model_and_write_a_run_in_formats_of_ones_own(folder):
+def test_commands_take_a_model_and_write_a_run_in_formats_of_ones_own(system_of, folder):
     with isolated():
         load_plugin(PLUGIN)
         ns.save_model(ns.load("carriage"), "carriage.json")
@@ -117,7 +117,7 @@ def test_commands_take_a_model_and_write_a_run_in_formats_of_ones_own(folder):
             "manifest.json",
         }
         found = ns.read_run("run")
-        again = ns.run_scenario(ns.compile(ns.derive(ns.load("carriage"))))
+        again = ns.run_scenario(system_of("carriage"))
         assert np.array_equal(found.q, again.q)
     with isolated():
         unknown = CliRunner().invoke(main, [*map(str, words[:2]), "--format", "own_npz"])

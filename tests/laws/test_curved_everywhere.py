@@ -18,8 +18,8 @@ START = {"ball.x": 0.4, "ball.y": 0.0, "ball.wx": -3.0, "ball.wy": 0.0, "ball.wz
 
 
 @pytest.fixture(scope="module")
-def bowl():
-    return ns.compile(ns.derive(ns.load("ball-in-bowl")))
+def bowl(system_of):
+    return system_of("ball-in-bowl")
 
 
 def test_small_motions_at_the_bottom_have_their_frequency(bowl):
@@ -172,9 +172,9 @@ def test_a_ball_circles_in_a_bowl_of_a_profile_by_newton_and_euler(bowl):
         assert np.ptp(run["ball.z"]) < 1e-9
 
 
-def test_small_motions_about_a_circling_coin_are_those_of_its_linearization():
+def test_small_motions_about_a_circling_coin_are_those_of_its_linearization(system_of):
     """A tilt rate of ε gives a tilt of ε (exp A t)₁₂ up to ε²."""
-    coin = ns.compile(ns.derive(ns.load("coin-in-funnel")))
+    coin = system_of("coin-in-funnel")
     guess = {"coin.yaw": np.pi / 2, "coin.tilt": 1.336}
     guess |= {"coin.spin_rate": -16.0, "coin.yaw_rate": 2.0}
     found = ns.steady(coin, {"rim.x": 0.45, "rim.y": 0.0}, guess=guess)
@@ -198,9 +198,9 @@ def named_state(system, motion):
     return {"rim.x": places["rim.x"], "rim.y": places["rim.y"], **angles, **rates}
 
 
-def test_a_ball_circles_on_a_dish_that_turns():
+def test_a_ball_circles_on_a_dish_that_turns(system_of):
     """Its places on the dish turn against it, although the motion is steady."""
-    dish = ns.compile(ns.derive(ns.load("ball-on-dish")))
+    dish = system_of("ball-on-dish")
     given = {"ball.x": 0.3, "ball.y": 0.0, "dish.rate": 4.0, "ball.wz": 0.0}
     found = ns.steady(dish, given, guess={"ball.wx": -3.0})
     run = ns.simulate(dish, duration=2.0, start=found.start, rtol=1e-11, atol=1e-11)

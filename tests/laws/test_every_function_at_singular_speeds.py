@@ -619,8 +619,8 @@ def test_speeds_that_constraints_forbid_are_refused_on_both_sides(sign):
 
 
 @pytest.mark.slow
-def test_a_start_that_is_not_unique_has_one_verdict():
-    system = ns.compile(ns.derive(ns.load("bicycle-on-hills")))
+def test_a_start_that_is_not_unique_has_one_verdict(system_of):
+    system = system_of("bicycle-on-hills")
     start = {"speed": 5.0, "frame.x": 0.0, "frame.y": 0.0, "frame.yaw": 0.0, "frame.lean": 0.0}
     for names in (["c"], ["w", "c"], ["mB", "c"], ["lam"], list(system.model.parameter_values())):
         for call in (

@@ -12,8 +12,8 @@ from noslip.analysis.instant_kinematics import (
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 STATE = {"platform.angle": 0.7, "bracket.angle": 0.4, "wheel1.rate": -5.0, "wheel2.rate": -8.0}
@@ -99,9 +99,9 @@ def test_open_freedoms_and_unknown_names_are_errors(agv):
 
 # arbitrary states of the vehicle on hills are at the border of its grid
 @pytest.mark.parametrize("name", [name for name in ns.MODELS if name != "vehicle-on-hills"])
-def test_direct_dynamics_undoes_inverse_dynamics(name):
+def test_direct_dynamics_undoes_inverse_dynamics(system_of, name):
     """Inputs for given accelerations give them back; what is unreachable is what is missing."""
-    system = ns.compile(ns.derive(ns.load(name)))
+    system = system_of(name)
     kin = system.kinematics
     rng = np.random.default_rng(6)
     for t, q in kin.probe.configurations(2):
@@ -129,8 +129,8 @@ def test_direct_dynamics_undoes_inverse_dynamics(name):
         assert got == pytest.approx(expected, abs=1e-10 * max(1.0, np.max(np.abs(expected))))
 
 
-def test_weights_choose_among_redundant_inputs():
-    system = ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
+def test_weights_choose_among_redundant_inputs(system_of):
+    system = system_of("chaplygin-sleigh")
     state = {"sleigh.vx": 0.5, "sleigh.rate": 0.8}
     wanted = {"sleigh.rate": 1.0}
     even = inverse_dynamics(system, state, wanted)
@@ -175,9 +175,9 @@ def test_joints_as_outputs(agv):
     assert odd.residual.shape == (4,) and np.max(np.abs(odd.residual)) > 0.1
 
 
-def test_a_steering_rate_moves_a_vehicle_too():
+def test_a_steering_rate_moves_a_vehicle_too(system_of):
     """A speed input is part of the motion: the steered wheel swings, its hub's speed stays."""
-    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    tractor = system_of("tractor-trailer")
     state = {"tractor.vx": 1.5, "steer.angle": 0.3, "hinge.angle": -0.2}
     given = {"steering_rate": 0.4, "steering_rate_rate": -0.1}
     still, turned = (direct_kinematics(tractor, state, speed_inputs=w) for w in ({}, given))

@@ -31,8 +31,8 @@ def test_tension_of_a_pendulum():
     assert np.linalg.norm(world.force, axis=1) == pytest.approx(np.abs(tension), abs=1e-10)
 
 
-def test_contact_forces_in_all_axes_are_the_same_vector():
-    system = ns.compile(ns.derive(ns.load("rolling-disk")))
+def test_contact_forces_in_all_axes_are_the_same_vector(system_of):
+    system = system_of("rolling-disk")
     run = ns.run_scenario(system, duration=0.5)
     by_axes = {
         axes: ns.reactions(system, run, axes=axes)[-1] for axes in ("world", "body", "contact")
@@ -112,13 +112,13 @@ def test_loop_joints_carry_what_the_cut_ones_would():
     assert np.max(np.abs(found[0])) > 1.0
 
 
-def test_wrong_requests_say_what_to_do():
+def test_wrong_requests_say_what_to_do(system_of):
     system = pendulum()
     run = ns.simulate(system, duration=0.1)
     with pytest.raises(ns.SimulationError, match="no axes 'sky'") as caught:
         ns.reactions(system, run, axes="sky")
     assert "pendulum" in caught.value.where and "contact" in caught.value.fix
-    other = ns.compile(ns.derive(ns.load("agv")))
+    other = system_of("agv")
     with pytest.raises(ns.SimulationError, match="the run is of model 'pendulum'") as caught:
         ns.reactions(other, run)
     assert "reactions" in caught.value.where and "was simulated" in caught.value.fix

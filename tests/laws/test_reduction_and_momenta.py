@@ -148,9 +148,9 @@ def test_multipliers_of_the_library(name, answer):
 # obstructions and volumes
 
 
-def test_a_sleigh_shrinks_volumes_beside_its_steady_motion():
+def test_a_sleigh_shrinks_volumes_beside_its_steady_motion(system_of):
     """ω̇ = −m a v ω/(I + m a²): the trace, at 1 m/s ahead, is that of the linearization."""
-    system = ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
+    system = system_of("chaplygin-sleigh")
     found = ns.structure(system.model).measure.obstruction
     assert found.speeds["sleigh.vx"] == pytest.approx(1.0) and abs(found.trace) > 0.1
     names = [s.name for s in system.kinematics.independent_speeds]

@@ -361,8 +361,8 @@ def test_wrong_times(systems):
             assert "blown-arm" in caught.value.where and "number in s" in caught.value.fix
 
 
-def test_a_motion_along_a_path_begins_at_its_beginning():
-    agv = ns.compile(ns.derive(ns.load("agv")))
+def test_a_motion_along_a_path_begins_at_its_beginning(system_of):
+    agv = system_of("agv")
     motion = ns.motions.PathMotion(
         path=ns.paths.Circle(radius=2.0),
         timing=ns.timing.Quintic(20.0),

@@ -22,8 +22,8 @@ STAYS = 1e-8
 
 
 @pytest.fixture(scope="module")
-def bicycle():
-    return ns.compile(ns.derive(ns.load("whipple-bicycle")))
+def bicycle(system_of):
+    return system_of("whipple-bicycle")
 
 
 def start():

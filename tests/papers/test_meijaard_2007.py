@@ -21,8 +21,8 @@ MATRICES = ("M", "C1", "K0", "K2")
 
 
 @pytest.fixture(scope="module")
-def bicycle():
-    return ns.compile(ns.derive(ns.load("whipple-bicycle")))
+def bicycle(system_of):
+    return system_of("whipple-bicycle")
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ MOTION = 1e-9  # rad, rad/s, rad/s², N m: columns of the circle tables
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 @pytest.fixture(params=REFERENCE["cases"], ids=["first", "second", "third"])

@@ -23,8 +23,8 @@ MOTION = 1e-9  # m, rad: trajectories at tolerance 1e-13
 
 
 @pytest.fixture(scope="module")
-def disk():
-    return ns.compile(ns.derive(ns.load("rolling-disk")))
+def disk(system_of):
+    return system_of("rolling-disk")
 
 
 def start_of(case):

@@ -11,8 +11,8 @@ AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 def test_a_vehicle_on_a_circle(agv):
@@ -141,9 +141,9 @@ def test_models_without_enough_inputs():
         assert both.unreachable[:, k] == pytest.approx(missing[name], abs=1e-11)
 
 
-def test_more_inputs_than_freedoms_are_weighted():
+def test_more_inputs_than_freedoms_are_weighted(system_of):
     """A steered tractor with three drives: cheap ones do the work, a steering rate is read."""
-    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    tractor = system_of("tractor-trailer")
     motion = ns.motions.PathMotion(
         path=ns.paths.Sine(amplitude=3.0, wave_number=0.15, extent=60.0),
         timing=ns.timing.Quintic(30.0),

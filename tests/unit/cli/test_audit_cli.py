@@ -158,8 +158,8 @@ def test_a_wheel_that_lifts_fails_unless_it_is_held_down(invoke, friction, lift,
         assert said["required_friction"] == pytest.approx(F / N, rel=1e-9)
 
 
-def test_figure_shows_every_wheel_its_range_and_the_ground():
-    system = ns.compile(ns.derive(ns.load("agv")))
+def test_figure_shows_every_wheel_its_range_and_the_ground(system_of):
+    system = system_of("agv")
     run = ns.run_scenario(system, changes={"T": 6.0}, duration=6.0)
     found = audit(system, run, friction=0.6)
     demand, load = figure_of(friction_sheet(found)).axes

@@ -275,13 +275,13 @@ def test_a_plant_is_given_by_options(track):
     assert wrong.exit_code == 1 and "sigma" in wrong.output
 
 
-def test_a_push_a_slope_and_another_plant_are_words_of_run_and_track(track):
+def test_a_push_a_slope_and_another_plant_are_words_of_run_and_track(system_of, track):
     """The same words for `run --motion` and `track`, with the same numbers as in Python."""
     push = "type='wrench', body='platform', force=['0.2*sin(t)', 0, 0]"
     words = ("--push", push, "--plant-gravity", "0.02,0,-9.8", "--plant", "m_platform=40")
     slow = ("--path", "circle:2", "--timing", "constant-speed:0.3", "--duration", "5")
     found = numbers(track("agv", *slow, "--controller", "pose", *words))
-    agv = ns.compile(ns.derive(ns.load("agv")))
+    agv = system_of("agv")
     force = ns.forces.Wrench(name="push1", body="platform", force=("0.2*sin(t)", 0.0, 0.0))
     plant = ns.Plant(forces=(force,), gravity=(0.02, 0.0, -9.8), parameters={"m_platform": 40.0})
     same = ns.track(

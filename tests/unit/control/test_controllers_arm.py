@@ -22,13 +22,13 @@ TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 
 
 @pytest.fixture(scope="module")
-def arm():
-    return ns.compile(ns.derive(ns.load("manipulator-2r")))
+def arm(system_of):
+    return system_of("manipulator-2r")
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 def law(controller, coordinates, start, **limits):
@@ -82,9 +82,9 @@ def test_tip_errors_obey_their_linear_equation(arm):
     assert error == pytest.approx(closed, abs=1e-9)
 
 
-def test_position_and_heading_of_three_links():
+def test_position_and_heading_of_three_links(system_of):
     """With a third joint the tool's heading is tracked too, from a large turn away."""
-    system = ns.compile(ns.derive(ns.load("manipulator-3r")))
+    system = system_of("manipulator-3r")
     angles = {"joint1.angle": "0.4+0.2*sin(t)", "joint2.angle": 0.9, "joint3.angle": "-0.5+0.1*t"}
     controller = CartesianTracking(body="link3", components=("vx", "vy", "wz"), **GAINS)
     start = {"joint1.angle": 0.6, "joint2.angle": 0.6, "joint3.angle": 0.8}

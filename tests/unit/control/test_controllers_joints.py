@@ -100,14 +100,14 @@ def test_a_law_of_your_own(arm):
     assert "manipulator-2r" in caught.value.where and "tau1" in caught.value.fix
 
 
-def test_wrong_gains_say_what_is_needed(arm):
+def test_wrong_gains_say_what_is_needed(system_of, arm):
     motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
     controller = ProportionalDerivative(kp=(1.0,), kd=(1.0, 1.0))
     law = Tracking(motion=motion, controller=controller, reference_start=q, limits={})
     with pytest.raises(ns.SimulationError, match="1 and 2 gains") as caught:
         ns.simulate(arm, duration=1.0, inputs=law)
     assert "PD control" in caught.value.where and "joint1.rate" in caught.value.fix
-    sleigh = ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
+    sleigh = system_of("chaplygin-sleigh")
     with pytest.raises(ns.SimulationError, match="is not the rate of one coordinate") as caught:
         track(
             sleigh,

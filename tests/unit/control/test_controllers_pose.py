@@ -127,8 +127,8 @@ def test_the_carried_reference_stays_on_the_path(agv):
     assert run["path.arc_length"] == pytest.approx(0.4 * run.t, abs=1e-8)
 
 
-def test_pose_tracking_is_refused_where_it_cannot_work():
-    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+def test_pose_tracking_is_refused_where_it_cannot_work(system_of):
+    tractor = system_of("tractor-trailer")
     with pytest.raises(
         ns.SimulationError, match="needs two degrees of freedom driven by forces"
     ) as caught:

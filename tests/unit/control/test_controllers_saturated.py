@@ -44,8 +44,8 @@ LAWS = {
 
 
 @pytest.fixture(scope="module")
-def arm():
-    return ns.compile(ns.derive(ns.load("manipulator-2r")))
+def arm(system_of):
+    return system_of("manipulator-2r")
 
 
 def hold(system, controller, *, limits=None, period=0.0, duration=8.0, samples=801):

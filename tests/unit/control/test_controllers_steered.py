@@ -18,8 +18,8 @@ VEHICLES = {
 
 
 @pytest.fixture(scope="module")
-def systems():
-    return {name: ns.compile(ns.derive(ns.load(name))) for name in VEHICLES}
+def systems(system_of):
+    return {name: system_of(name) for name in VEHICLES}
 
 
 def steered(scale, steering, **changes):

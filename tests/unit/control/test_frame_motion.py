@@ -12,8 +12,8 @@ NEAR = {"joint1.angle": -0.3, "joint2.angle": 1.0}
 
 
 @pytest.fixture(scope="module")
-def arm():
-    return ns.compile(ns.derive(ns.load("manipulator-2r")))
+def arm(system_of):
+    return system_of("manipulator-2r")
 
 
 def angles(x, y, p, bend=1.0):

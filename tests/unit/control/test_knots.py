@@ -54,8 +54,8 @@ class Blind(AbstractTiming):
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 def test_knots_of_ramps_are_those_of_the_closed_forms():
@@ -73,14 +73,14 @@ def test_knots_of_ramps_are_those_of_the_closed_forms():
     assert ns.timing.ConstantSpeed(1.0).knots(LINE) == ()
 
 
-def test_knots_of_a_profile_are_when_its_places_are_reached():
+def test_knots_of_a_profile_are_when_its_places_are_reached(system_of):
     places = (0.0, 1.0, 3.0, 5.0)
     profile = ns.timing.SpeedProfile(arc_lengths=places, speeds=(0.0, 0.8, 0.4, 0.0))
     first, second, last = profile.knots(LINE)
     assert first == pytest.approx(2 * 1.0 / 0.8)
     assert last == profile.duration(LINE) == pytest.approx(second + 2 * 2.0 / 0.4)
     run = ns.track(
-        ns.compile(ns.derive(ns.load("chaplygin-sleigh"))),
+        system_of("chaplygin-sleigh"),
         LINE,
         controller=ns.ControlLoop(inputs=("F_cs", "F_cphi")),
         timing=profile,

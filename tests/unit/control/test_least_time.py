@@ -14,8 +14,8 @@ EIGHT = ns.paths.FigureEight(half_width=2.0, half_height=1.0)
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 def test_friction_on_a_circle_is_used_up(agv):
@@ -68,8 +68,8 @@ def test_motors_and_ground_together(agv):
     assert longer[0].t[-1] < run.t[-1] < longer[1].t[-1]
 
 
-def test_motor_limits_of_a_steered_vehicle():
-    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+def test_motor_limits_of_a_steered_vehicle(system_of):
+    tractor = system_of("tractor-trailer")
     path = ns.paths.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
     forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
     result = ns.track(

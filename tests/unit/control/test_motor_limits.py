@@ -11,8 +11,8 @@ FOLLOWS = ns.Follower(**AXLE)
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):

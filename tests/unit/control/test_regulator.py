@@ -29,13 +29,13 @@ OFF = {"platform.x": 2e-3, "platform.y": -1e-3, "platform.angle": 4e-3}
 
 
 @pytest.fixture(scope="module")
-def agv():
-    return ns.compile(ns.derive(ns.load("agv")))
+def agv(system_of):
+    return system_of("agv")
 
 
 @pytest.fixture(scope="module")
-def arm():
-    return ns.compile(ns.derive(ns.load("manipulator-2r")))
+def arm(system_of):
+    return system_of("manipulator-2r")
 
 
 def on_path(system, path, speed=0.4, caster=0.0):
@@ -216,9 +216,9 @@ def test_quaternions_are_refused():
     assert "'top'" in caught.value.where and "revolute or planar" in caught.value.fix
 
 
-def test_costs_without_bound_are_refused():
+def test_costs_without_bound_are_refused(system_of):
     """Forces alone cannot keep a trailer from folding in reverse."""
-    system = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    system = system_of("tractor-trailer")
     motion = PathMotion(
         path=Line((0.0, 0.0), (2000.0, 0.0)),
         timing=ConstantSpeed(5.0),

@@ -29,8 +29,8 @@ PATHS = {
 
 
 @pytest.fixture(scope="module")
-def tractor():
-    return ns.compile(ns.derive(ns.load("tractor-trailer")))
+def tractor(system_of):
+    return system_of("tractor-trailer")
 
 
 def backing(system, path):

@@ -28,7 +28,7 @@ def test_what_cannot_be_steered_is_refused(system_of):
             **options,
         )
     assert "tractor-trailer" in caught.value.where and "steer.angle" in caught.value.fix
-    lhd = ns.compile(ns.derive(ns.load("lhd")))
+    lhd = system_of("lhd")
     motion = ExpressionMotion(coordinates={c.name: 0.1 for c in lhd.coordinates})
     wrong = SteeredTracking(steering="waist.angle", wheelbase=1.0)
     with pytest.raises(ns.SimulationError, match="4 degrees of freedom, but its speed") as caught:

@@ -797,9 +797,9 @@ def test_a_semitrailer_on_a_tilting_plate_rests_on_its_own_axle(slope):
     assert ns.verify(model).worst < 1e-9
 
 
-def test_a_crane_swings_as_lagrange_says():
+def test_a_crane_swings_as_lagrange_says(system_of):
     """Cart and pendulum: (M + m) ẍ + m ℓ (θ̈ cos θ − θ̇² sin θ) = τ/r, with θ as the load's angle."""
-    system = ns.compile(ns.derive(ns.load("crane")))
+    system = system_of("crane")
     angle, rate, torque = 0.4, -0.7, 90.0
     state = {"load.angle": angle, "load.rate": rate, "carriage.vx": 0.3}
     found = ns.evaluate(system, state, inputs={"rear.torque": torque}).accelerations

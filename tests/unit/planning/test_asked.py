@@ -31,12 +31,12 @@ def planned():
     return ns.compile(ns.derive(model))
 
 
-def test_a_task_in_a_file_is_that_of_python(planned):
+def test_a_task_in_a_file_is_that_of_python(system_of, planned):
     """Bit by bit, by numbers on the model without it."""
     found = ns.plan(planned)
     ell = planned.model.parameter_values()["ell"]
     same = ns.plan(
-        ns.compile(ns.derive(ns.load("tricycle"))),
+        system_of("tricycle"),
         goal={"frame.x": 6 * ell, "frame.y": 0.0, "frame.angle": 0.0, "steer.angle": 0.0},
         start={"frame.y": 0.2},
         limits={
@@ -106,6 +106,6 @@ def test_a_builder_sets_the_task(block):
         b.plan(goal={"s.position": 1.0}, gaol=3)
 
 
-def test_a_model_without_a_task_needs_a_goal():
+def test_a_model_without_a_task_needs_a_goal(system_of):
     with pytest.raises(ns.PlanError, match=r"no goal is given, and the model has no \[plan\]"):
-        ns.plan(ns.compile(ns.derive(ns.load("tricycle"))))
+        ns.plan(system_of("tricycle"))

@@ -215,9 +215,9 @@ def test_files_say_all_of_it(tmp_path):
         assert ns.load(path) == model
 
 
-def test_the_audit_of_such_a_run_says_what_happened():
+def test_the_audit_of_such_a_run_says_what_happened(system_of):
     """What slid, and what those that rolled had to spare, against reactions over loads."""
-    system = ns.compile(ns.derive(ns.load("split-friction-robot")))
+    system = system_of("split-friction-robot")
     run = ns.run_scenario(system, reactions=True)
     audit = ns.audit(system, run)
     assert audit.verdict == "fails"
@@ -238,8 +238,8 @@ def test_the_audit_of_such_a_run_says_what_happened():
         ns.audit(system, run, friction=0.5)
 
 
-def test_analyses_say_of_which_contact_states_they_speak():
-    system = ns.compile(ns.derive(ns.load("split-friction-robot")))
+def test_analyses_say_of_which_contact_states_they_speak(system_of):
+    system = system_of("split-friction-robot")
     rolls = {"left": "rolls", "right": "rolls"}
     given, motors = {"base.vx": 0.5, "base.rate": 0.0}, ["left.torque", "right.torque"]
     straight = ns.steady(system, given=given, find=motors)
@@ -249,7 +249,7 @@ def test_analyses_say_of_which_contact_states_they_speak():
     assert "left rolls, right rolls" in about.text()
     assert "left rolls, right rolls" in straight.text()
     assert any("taken to roll: 'left'" in note for note in ns.evaluate(system, {}).notes)
-    plain = ns.compile(ns.derive(ns.load("agv")))
+    plain = system_of("agv")
     assert ns.evaluate(plain, {}).notes == ()
 
 

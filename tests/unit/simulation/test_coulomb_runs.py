@@ -262,13 +262,13 @@ def test_bad_coefficients_are_refused():
         ball(friction=None, lateral_friction=0.2)
 
 
-def test_laws_and_models_without_them_are_refused(balls):
+def test_laws_and_models_without_them_are_refused(system_of, balls):
     with pytest.raises(ns.SimulationError, match="'columb'"):
         ns.simulate(balls[0.0], duration=1.0, contact="columb")
     with pytest.raises(ns.SimulationError, match="fixed steps"):
         ns.simulate(balls[0.0], duration=1.0, contact="coulomb", method="rk4", step=1e-3)
     with pytest.raises(ns.SimulationError, match="no friction"):
-        ns.simulate(ns.compile(ns.derive(ns.load("rolling-disk"))), duration=1.0, contact="coulomb")
+        ns.simulate(system_of("rolling-disk"), duration=1.0, contact="coulomb")
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ SEQUENCES = [
 
 
 @pytest.fixture(scope="module")
-def bicycle():
-    return ns.compile(ns.derive(ns.load("whipple-bicycle")))
+def bicycle(system_of):
+    return system_of("whipple-bicycle")
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)

@@ -85,8 +85,8 @@ def test_a_guess_beside_a_completed_start_is_refused(system_of):
 
 
 @pytest.mark.parametrize("samples", [2, 7, [0.0]])
-def test_the_last_state_that_was_reached_is_the_last_sample(samples):
-    system = ns.compile(ns.derive(ns.load("rolling-disk")))
+def test_the_last_state_that_was_reached_is_the_last_sample(system_of, samples):
+    system = system_of("rolling-disk")
     start = {"disk.tilt": 0.4, "disk.tilt_rate": -3.0}
     run = ns.simulate(system, duration=5.0, start=start, samples=samples, on_failure="return")
     assert not run.success

@@ -92,8 +92,8 @@ def test_paths_made_by_sliders_can_be_read(kind, size):
 
 
 @pytest.mark.parametrize("kind", [k for k in form_kinds("timing") if k != "typed"])
-def test_timing_laws_made_by_sliders_can_be_read(kind):
+def test_timing_laws_made_by_sliders_can_be_read(system_of, kind):
     values = {k.name: k.value for k in form_knobs("timing", kind, 0.5)}
     timing = parse_timing(form_text("timing", kind, values, ""))
-    circle, system = ns.paths.Circle(radius=2.0), ns.compile(ns.derive(ns.load("agv")))
+    circle, system = ns.paths.Circle(radius=2.0), system_of("agv")
     assert timing.on(system, circle).duration(circle) > 0

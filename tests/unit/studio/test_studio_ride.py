@@ -236,7 +236,7 @@ def test_a_parameter_changed_under_way_leaves_the_ride_where_it_is():
     assert now(again, "frame.lean") == pytest.approx(turn.values["frame.lean"], abs=1e-5)
 
 
-def test_what_stands_by_itself_is_not_balanced():
+def test_what_stands_by_itself_is_not_balanced(system_of):
     for name in ("agv", "tricycle", "manipulator-2r", "heavy-body"):
-        system = ns.compile(ns.derive(ns.load(name)))
+        system = system_of(name)
         assert controls_of(system).balance is None

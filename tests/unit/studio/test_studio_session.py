@@ -158,14 +158,14 @@ def test_an_orientation_is_set_as_a_whole(studio):
     assert record.shown.run["disk.tilt"][0] == pytest.approx(1.2, abs=1e-12)
 
 
-def test_inputs_of_ones_own(studio):
+def test_inputs_of_ones_own(system_of, studio):
     session, record = studio("agv")
     session.choose(task=INPUTS)
     session.set_input("torque1", "0.02*sin(t)")
     session.set_input("torque2", "-0.01")
     session.set_value("duration", 5.0)
     assert session.join()
-    system = ns.compile(ns.derive(ns.load("agv")))
+    system = system_of("agv")
     own = ns.simulate(
         system, duration=5.0, inputs={"torque1": "0.02*sin(t)", "torque2": -0.01}, samples=501
     )
@@ -178,7 +178,7 @@ def test_inputs_of_ones_own(studio):
 
 
 @pytest.mark.parametrize("controller", ["none", "pose", "computed-torque"])
-def test_a_path_is_followed_as_track_follows_it(studio, controller):
+def test_a_path_is_followed_as_track_follows_it(system_of, studio, controller):
     session, record = studio("agv")
     session.choose(task=PATH)
     assert session.join()
@@ -191,7 +191,7 @@ def test_a_path_is_followed_as_track_follows_it(studio, controller):
         "computed-torque": ns.controllers.ComputedTorque(kp=4.0, kd=4.0),
     }
     own = ns.track(
-        ns.compile(ns.derive(ns.load("agv"))),
+        system_of("agv"),
         ns.paths.Circle(radius=1.5),
         follower=ns.Follower(point=(0.0, -0.101, 0.0), direction=(0.0, 1.0, 0.0)),
         controller=laws[controller],
@@ -284,7 +284,7 @@ def test_a_link_brings_the_kept_run_back(catalog):
         session.close()
 
 
-def test_two_sessions_have_their_own_state_and_run_at_once(studio):
+def test_two_sessions_have_their_own_state_and_run_at_once(system_of, studio):
     one, first = studio("agv")
     two, second = studio("agv")
     for k in range(10):
@@ -294,7 +294,7 @@ def test_two_sessions_have_their_own_state_and_run_at_once(studio):
     assert two.join()
     assert first.shown.choice.changes == {"m_platform": 29.0}
     assert second.shown.choice.changes == {"l": 0.39}
-    system = ns.compile(ns.derive(ns.load("agv")))
+    system = system_of("agv")
     same(
         first.shown.run,
         run_scenario(system, changes={"m_platform": 29.0}),
