@@ -10,7 +10,7 @@ from backing_up import FOLDED, PATHS, STEERING, TRAILER, back_up
 import noslip as ns
 from noslip.control.closed_loop import FeedForward
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Circle, Sine
+from noslip.control.curves import Sine
 from noslip.control.path_tracking import TrailerTracking
 from noslip.control.timing_laws import ConstantSpeed
 
@@ -59,38 +59,3 @@ def test_the_motion_of_the_trailer_is_admissible(system_of):
             )
         )
         assert x == pytest.approx(on_path[0], abs=1e-5)
-
-
-def test_track_backs_a_trailer_up(system_of):
-    """The trailer's axle on the path by `track` itself, with its errors."""
-    system = system_of("tractor-trailer")
-    request = {
-        "timing": ConstantSpeed(1.5),
-        "follower": ns.Follower(
-            steering="steer.angle",
-            wheelbase="l1",
-            hinge="hinge.angle",
-            hitch="c",
-            trailer="l2",
-            reverse=True,
-        ),
-    }
-    circle = Circle(radius=12.0)
-    still = track(system, circle, controller=TrailerTracking(**TRAILER), **request)
-    assert still.tracking_error < 1e-7
-    fold = still["hinge.angle"][0]
-    start = {"hinge.angle": fold - 0.2}
-    held = track(system, circle, controller=TrailerTracking(**TRAILER), start=start, **request)
-    # folding about the hinge moves the axle by a chord of l2
-    assert held.path_errors.distance[0] == pytest.approx(10 * math.sin(0.1), rel=1e-9)
-    assert held.path_errors.distance[-1] < 1e-2
-    assert not held.path_errors.lost
-    # nothing leads back without feedback
-    free = track(system, circle, start=start, **request)
-    assert free.path_errors.lost and "lost" in free.summary()
-    weights = {"tractor.x": 0.1, "tractor.y": 0.01, "tractor.angle": 0.3, "hinge.angle": 1.0}
-    weights |= {"steer.angle": 0.3, "tractor.vx": 1.0, "steering_rate_rate": 1.0}
-    weights |= {f"F_u{k}": 1e-6 for k in (1, 2, 3)}
-    regulator = ns.controllers.Regulator(weights=weights, samples=21)
-    held = track(system, circle, controller=regulator, start=start, **request)
-    assert held.path_errors.distance[-1] < 1e-2

@@ -125,7 +125,7 @@ def test_it_survives_a_file(name, tmp_path):
 @models
 def test_its_scenario_runs(name, system_of):
     run = ns.run_scenario(system_of(name), rtol=1e-11, atol=1e-11)
-    assert run.success
+    assert run.success and run.doubts == ()
     assert run.t[-1] == model_of(name).scenario.duration
     assert run.energy_drift < DRIFT
     assert run.slip < 1e-12

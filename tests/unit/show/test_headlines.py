@@ -52,15 +52,6 @@ def test_what_differs_is_in_the_table_and_what_does_not_is_counted():
     assert "<svg" in html and "wide" in html and f'value="{float(second.t[-1])!r}"' in html
 
 
-def test_a_run_and_itself_are_the_same():
-    run = run_of("agv")
-    found = ns.compare(run, run)
-    assert found.different == []
-    assert (
-        found.text().splitlines()[-1] == f"all {len(found.numbers)} headline numbers are the same"
-    )
-
-
 def test_parameters_and_other_models():
     system = system_of("chaplygin-sleigh")
     light, heavy = (ns.run_scenario(system, changes={"m": m}) for m in (1.0, 2.0))
@@ -70,11 +61,6 @@ def test_parameters_and_other_models():
     row = next(r for r in other.numbers if r.name == "final platform.x")
     assert np.isnan(row.values[0]) and not row.is_same
     assert "–" in other.text() and "difference" not in other.text()
-
-
-def test_the_figure_has_the_labels():
-    figure = ns.compare(run_of("agv"), wider(), labels=["a", "b"]).plot("speeds")
-    assert [t.get_text() for t in figure.axes[0].get_legend().get_texts()] == ["a", "b"]
 
 
 def test_what_cannot_be_compared_is_refused():

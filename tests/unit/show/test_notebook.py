@@ -173,17 +173,6 @@ def test_a_certificate_shows_every_check():
     assert "Vakonomic mechanics is a different theory" in words(root)
 
 
-def test_a_certificate_that_fails_says_so():
-    from noslip.formulations.verify import CheckResult
-
-    bad = ns.results.Certificate(
-        model="m", formulations=("a", "b"), states=1, vakonomic=0.0,
-        findings=(CheckResult(check=MARKUP, disagreement=0.5, where="here"),),
-    )  # fmt: skip
-    root = ElementTree.fromstring(displays.certificate_html(bad))
-    assert "do not agree" in words(root) and rows(root)[1][:2] == [MARKUP, "fails"]
-
-
 def test_a_sweep_shows_its_eigenvalues():
     speeds = np.linspace(1.0, 3.0, 3)
     sweep = ns.results.EigenvalueSweep(
@@ -193,13 +182,6 @@ def test_a_sweep_shows_its_eigenvalues():
     )  # fmt: skip
     root = ElementTree.fromstring(displays.sweep_html(sweep))
     assert "stable: 2 to 3 m/s" in words(root) and "speed (m/s)" in words(root)
-
-
-def test_figures_that_pyplot_does_not_know_are_shown():
-    data, shown = displays.figure_png(run_of("agv").plot("inputs"))
-    with Image.open(BytesIO(data)) as picture:
-        # twice the pixels of its place on the page, which is as wide as a line of text
-        assert picture.width == pytest.approx(2 * shown["width"], abs=1) and shown["width"] < 800
 
 
 def test_a_figure_is_in_the_ink_of_its_page():
@@ -343,13 +325,6 @@ def test_the_names_are_those_of_the_types():
     assert (Figure.__module__, Figure.__qualname__) == FIGURE
     for function in TABLES.values():
         assert callable(getattr(displays, function))
-
-
-def test_without_ipython_nothing_happens(monkeypatch):
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert not install_displays()
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
-    assert not install_displays()
 
 
 def test_a_notebook_that_imports_noslip_needs_no_call():

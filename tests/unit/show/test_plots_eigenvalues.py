@@ -79,13 +79,6 @@ def test_a_zero_that_is_crossed_stays_zero_on_few_points(rng, count):
     np.testing.assert_array_equal(others[:, castering], table.real.min(axis=1))
 
 
-def test_a_pair_that_parts_from_two_real_ones_is_followed():
-    x = np.linspace(-1.0, 1.0, 201)
-    root = np.sqrt(-x.astype(complex))
-    found = branches_of(x, np.column_stack([root, -root]))
-    assert np.max(np.abs(np.diff(found, axis=0))) < 1.01 * np.sqrt(x[101])
-
-
 def test_the_bicycle_is_stable_between_weave_and_capsize(rng):
     speeds = np.linspace(0.0, 10.0, 2001)
     table = bicycle(speeds, rng)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import types
 from html import unescape
 from itertools import pairwise
 
@@ -224,27 +223,6 @@ def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_arm_has_no_ground_and_a_plain_run_no_errors(system_of):
-    run = ns.simulate(system_of("manipulator-2r"), duration=0.3, samples=31)
-    page = HtmlPage(without_frames(report_html(system_of("manipulator-2r"), run)))
-    assert "Nothing rolls or skates" in page.sections["ground"]
-    assert "Tracking error" not in page.sections[""]
-    assert page.row("simulated", "joint1.angle")[1] == number_text(run["joint1.angle"][-1])
-
-
-def test_blades_hold_without_friction(system_of):
-    run = ns.run_scenario(system_of("chaplygin-sleigh"))
-    audit = ns.audit(system_of("chaplygin-sleigh"), run)
-    page = HtmlPage(without_frames(report_html(system_of("chaplygin-sleigh"), run)))
-    (blade,) = audit.wheels
-    force = float(np.max(np.abs(blade.lateral)))
-    assert force in page.numbers[""]
-    assert "blades hold without friction" in page.sections["ground"]
-    assert "--friction" not in page.sections["ground"]
-    assert page.row("ground", "contact") == ["kind", "sideways"]
-    assert page.row("ground", blade.name)[1] == f"{number_text(force, 4)}\N{NO-BREAK SPACE}N"
-
-
 @pytest.mark.slow
 def test_a_run_with_a_filter_opens_with_its_error_and_what_the_controller_saw(system_of):
     """Places and inputs are open; all signals are folded, and so are the inputs once more."""
@@ -305,13 +283,6 @@ def test_what_an_adaptive_controller_found_is_beside_what_the_plant_has(system_o
     assert "adapted" in sections.first_figures(run, sections.sheets(subject))
     with refuses(ns.SimulationError, "no adapted parameters", "manipulator-3r", "AdaptiveTracking"):
         adapted_panels(ns.simulate(arm, duration=0.1))
-
-
-def test_errors_of_an_exact_run_are_folded(agv):
-    result = agv[0]
-    assert max(float(np.max(np.abs(e))) for e in result.errors.values()) < 1e-6
-    open_part, folded = agv[2].split("More figures")[:2]
-    assert "Simulated minus reference" not in open_part and "Simulated minus" in folded
 
 
 def test_a_run_that_fails_says_so(system_of):
@@ -384,15 +355,6 @@ def test_numbers_for_people(value, digits, shown):
 def test_a_long_motion_is_shown_faster(duration, speed):
     assert pace(duration) == speed
     assert duration / speed <= LONGEST or speed == 1000
-
-
-def test_a_run_that_no_page_repeats_has_no_knobs(system_of, monkeypatch):
-    def refused(*given, **options):
-        raise ns.SimulationError("it slides", "here", "leave it")
-
-    subject = types.SimpleNamespace(run=None, has_motion=True)
-    monkeypatch.setattr(ns, "share", refused, raising=False)
-    assert sections.live(subject) == []
 
 
 def test_the_animation_is_a_page_of_its_own_within_the_page(agv):

@@ -133,16 +133,6 @@ def test_a_ghost_may_have_a_color_traces_and_a_label_that_moves_with_it(server, 
         kept.remove()
 
 
-def test_lines_take_the_colors_of_a_dark_page(server, stage, shown):
-    look, film = shown("agv")
-    stage.put(look, film)
-    line = next(p for p in paths(server) if "/traces/" in p and p.endswith("/all"))
-    before = np.array(server.scene.get_handle_by_name(line).colors)
-    stage.dark = True
-    stage.put(look, film)
-    assert np.all(server.scene.get_handle_by_name(line).colors < before)
-
-
 def test_following_keeps_the_bodies_where_they_were(server, stage, shown):
     look, film = shown("agv", duration=20.0)
     stage.follow = True
@@ -169,14 +159,3 @@ def test_traces_grow_with_time_and_shrink_again(server, stage, shown):
     assert visible() == [True] * 5
     stage.show(len(film) // 2)
     assert visible() == [True, True, True, False, False]
-
-
-def test_a_motion_that_goes_on_is_shown_at_its_end(server, shown):
-    _, film = shown("agv")
-    stage = Stage(server.scene, prefix="/drive")
-    stage.extend(film)  # nothing to go on with yet
-    stage.put(*shown("agv", duration=0.5))
-    stage.extend(film)
-    assert stage.index == len(film) - 1
-    assert np.array_equal(at(server, "/drive/platform")[:3], film.positions[-1, 0])
-    stage.remove()

@@ -40,11 +40,6 @@ def product(x, at):
     return rules.node_product(x.tolist(), at)
 
 
-def best_check_point(x):
-    """Where the slope tells most, in plain numbers."""
-    return rules.check_point(x.tolist(), lambda condition, a, b: a if condition else b)
-
-
 def exact_weights(x, at):
     """The same and their derivatives in fractions, from the definition."""
     x, at = [Fraction(each) for each in x], Fraction(at)
@@ -117,15 +112,3 @@ def test_error_of_the_next_power_is_the_product_of_squares(nodes):
         assert abs(at**16 - (a @ y + b @ dy) - w) < rounding
         rounding = 1e-13 * (abs(da) @ abs(y) + abs(db) @ abs(dy))
         assert abs(16 * at**15 - (da @ y + db @ dy) - dw) < rounding
-
-
-def test_the_place_looked_at_tells_much(nodes):
-    at, slope, largest = best_check_point(nodes)
-    fine = np.linspace(0.0, 1.0, 2001)
-    products = np.prod((fine[:, None] - nodes) ** 2, axis=1)
-    steepest = np.gradient(products, fine).max()
-    assert 0.0 < at < 1.0
-    assert slope == product(nodes, at)[1]
-    assert 0.9 * products.max() < largest <= products.max() * (1 + 1e-12)
-    # where w falls, a motion that decays as fast would hide how far the polynomial is off
-    assert 0.8 * steepest < slope

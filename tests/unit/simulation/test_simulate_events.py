@@ -47,15 +47,6 @@ def test_events_do_not_change_the_motion(pendulum):
     assert np.array_equal(plain.q, noted.q)
 
 
-def test_several_at_once(pendulum):
-    events = {"lowest": "swing.angle", "the same": "2 * swing.angle", "turning": "swing.rate"}
-    run = ns.simulate(pendulum, duration=6.0, events=events, **PENDULUM)
-    assert run.event_times["the same"] == pytest.approx(run.event_times["lowest"], abs=1e-12)
-    both = np.sort(np.concatenate([run.event_times["lowest"], run.event_times["turning"]]))
-    # quarters of the period, one after the other
-    assert np.diff(both) == pytest.approx(np.diff(both)[0], rel=1e-9)
-
-
 def test_nothing_is_noted_after_the_end(pendulum):
     until = ns.simulate(
         pendulum,
@@ -69,12 +60,6 @@ def test_nothing_is_noted_after_the_end(pendulum):
     assert until.ending is ns.Ending.EVENT
     assert until.t[-1] == pytest.approx(3.0, abs=1e-12)
     assert until.event_times["lowest"] == pytest.approx(times[times < 3.0], abs=1e-12)
-
-
-def test_more_crossings_than_there_is_room_for(pendulum):
-    run = ns.simulate(pendulum, duration=20.0, events={"tick": "sin(100 * t)"}, max_step=0.02)
-    count = int(np.floor(100 * 20.0 / np.pi))
-    assert run.event_times["tick"] == pytest.approx(np.pi / 100 * np.arange(1, count + 1), abs=1e-9)
 
 
 #: Values that are exactly zero where a step of 1/4 s ends, and when they are first: they cross it,
@@ -113,18 +98,6 @@ def test_a_value_that_jumps_over_zero_is_found_as_one_that_passes(pendulum, rtol
     for name in JUMPS:
         assert run.event_times[name] == pytest.approx(through, abs=rtol)
         assert batch.event_times[name][0] == pytest.approx(through, abs=rtol)
-
-
-def test_one_name_for_both_is_refused(pendulum):
-    both = {"stop": {"a": "t - 1"}, "events": {"a": "t - 1"}}
-    with pytest.raises(ns.SimulationError, match="both stops the run and is an event"):
-        ns.simulate(pendulum, duration=2.0, **both)
-
-
-@pytest.mark.parametrize("word", ["stop", "events"])
-def test_an_expression_without_a_name_is_refused(pendulum, word):
-    with pytest.raises(TypeError, match="pass names and expressions"):
-        ns.simulate(pendulum, duration=1.0, **{word: "swing.angle"})
 
 
 def test_what_can_never_cross_zero_is_noted(pendulum):

@@ -44,12 +44,6 @@ def test_a_fixed_step_that_blows_up_means_nothing(block):
     assert not run.success and "energy balance" in run.verdict
 
 
-@pytest.mark.parametrize("name", ns.MODELS)
-@pytest.mark.slow
-def test_the_scenarios_of_the_library_leave_no_doubt(system_of, name):
-    assert ns.run_scenario(system_of(name)).doubts == ()
-
-
 def test_a_run_that_begins_beside_its_set_point_leaves_no_doubt(system_of):
     """Under feedback it comes back; how far off it began is no fault of the run."""
     motion = ns.motions.ExpressionMotion(coordinates={"joint1.angle": 0.5, "joint2.angle": -0.4})
