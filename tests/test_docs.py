@@ -18,10 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.families import isolated, load_plugin, members_of
+from noslip.base import members_of
+from noslip.base.families import isolated, load_plugin
 from noslip.base.public import public_places
 from noslip.cli import main
-from noslip.model.joints import AbstractCompositeJoint, AbstractJointType
+from noslip.joints import AbstractCompositeJoint, AbstractJointType
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "noslip"

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import noslip as ns
-from noslip.base.errors import nearest
+from noslip.base import nearest
 from noslip.base.public import public_places
 
 MANY = [f"wheel{k}" for k in range(1, 21)]

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.families import AbstractFormat, find_format, isolated, known_formats, load_plugin
+from noslip.base import AbstractFormat, find_format, known_formats
+from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
-from noslip.model.files import AbstractModelFormat, AbstractModelText, load_model
-from noslip.show.equations.documents import AbstractEquationFormat
-from noslip.simulation.trajectory import AbstractRunFormat
+from noslip.formats import AbstractEquationFormat, AbstractModelText, AbstractRunFormat
+from noslip.model import AbstractModelFormat, load_model
 
 PLUGIN = Path(__file__).parent / "models" / "own_formats.py"
 

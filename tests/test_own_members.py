@@ -19,16 +19,16 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.families import find_member, isolated, load_plugin, members_of, words_of
+from noslip.base import find_member, members_of, words_of
+from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
-from noslip.formulations.derivation import known_formulations
+from noslip.forces import AbstractForce
+from noslip.formulations import known_formulations
+from noslip.joints import AbstractJointType
 from noslip.kinematics.tree import Reader
-from noslip.model.bodies import AbstractShape
-from noslip.model.files import load_model, model_to_toml, parse_model
-from noslip.model.forces import AbstractForce
-from noslip.model.joints import AbstractJointType
-from noslip.model.quantities import NumberReader
-from noslip.model.surfaces import AbstractSurface
+from noslip.model import NumberReader, load_model, model_to_toml, parse_model
+from noslip.shapes import AbstractShape
+from noslip.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
 VEHICLE = PLUGIN.with_name("own_vehicle_members.py")

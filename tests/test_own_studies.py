@@ -14,9 +14,9 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
-from noslip.control.estimators import AbstractInstrument
-from noslip.control.text_grammar import read_form
-from noslip.model.model import ScenarioPlant
+from noslip.control import read_form
+from noslip.model import ScenarioPlant
+from noslip.sensors import AbstractInstrument
 
 PLUGIN = Path(__file__).parent / "models" / "own_studies.py"
 #: Draws from the distribution, and what is kept of each run.

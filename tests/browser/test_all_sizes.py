@@ -14,9 +14,7 @@ from studio_page import Studio, server
 from test_notebook_displays import PAGE
 
 import noslip as ns
-from noslip.show import displays
-from noslip.show.notebook import equations_html
-from noslip.show.report.study_reports import write_sweep_report
+from noslip.show import displays, equations_html, write_sweep_report
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "show"))
 

@@ -9,8 +9,8 @@ from PIL import Image
 from watch import Watch
 
 import noslip as ns
-from noslip.scene.assembly import frames, scene
-from noslip.scene.cameras import CameraView, camera
+from noslip.scene import camera, frames, scene
+from noslip.scene.cameras import CameraView
 from noslip.scene.stage import ASPECT
 
 SIZE = {"width": 360, "height": 260}

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 import noslip as ns
-from noslip.show import displays
-from noslip.show.notebook import equations_html
+from noslip.show import displays, equations_html
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "show"))
 

@@ -8,7 +8,7 @@ from PIL import Image
 from reference_pictures import FOLDER, References, compare, reduced
 
 import noslip as ns
-from noslip.show.report.study_reports import write_sweep_report
+from noslip.show import write_sweep_report
 
 
 @pytest.fixture(scope="module")

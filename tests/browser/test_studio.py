@@ -19,15 +19,9 @@ from watch import Watch
 
 import noslip as ns
 from noslip.control.controlled_runs import run_scenario
-from noslip.scene.assembly import scene
-from noslip.studio.choice import (
-    Mechanism,
-    PageLink,
-    changed_choice,
-    first_points,
-    read_link,
-    write_link,
-)
+from noslip.scene import scene
+from noslip.studio import read_link
+from noslip.studio.choice import Mechanism, PageLink, changed_choice, first_points, write_link
 from noslip.studio.session import Cancel, perform
 
 

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import noslip as ns
-from noslip.base.families import base_of, find_member
-from noslip.model.files import PARTS, model_to_toml
-from noslip.model.model import Model
+from noslip import Model
+from noslip.base import base_of, find_member
+from noslip.model import model_to_toml
+from noslip.model.files import PARTS
 from noslip.model.schema import ITEMS, Key, Kind, keys_of
 
 Table = dict[str, Any]

@@ -11,7 +11,7 @@ from limits import largest_file, snapshot
 
 import noslip as ns
 from noslip.base.files import MANIFEST
-from noslip.show.plots.painting import FigureFile
+from noslip.show import FigureFile
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ import noslip as ns
 from noslip.base.files import foreign, read_manifest
 from noslip.bridges.mesh_files import facets_of
 from noslip.expressions import arithmetic as expressions
-from noslip.model.files import parse_model
+from noslip.model import parse_model
 
 CORPUS = Path(__file__).with_name("corpus")
 #: s of CPU in a usual run, in a long one, for all readers together.

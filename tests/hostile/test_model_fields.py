@@ -11,7 +11,7 @@ import pytest
 from mutated_models import MISSING, cases, classes, hosts, some_cases
 
 import noslip as ns
-from noslip.model.files import parse_model
+from noslip.model import parse_model
 from noslip.model.schema import keys_of
 
 #: Cases in a usual run and in a long one, each of about 7 ms.

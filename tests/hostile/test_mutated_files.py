@@ -25,7 +25,7 @@ import noslip as ns
 from noslip import sweeps
 from noslip.bridges.mesh_files import facets_of
 from noslip.cli import main
-from noslip.model.files import model_to_toml, parse_model
+from noslip.model import model_to_toml, parse_model
 
 HERE = Path(__file__).parent
 CORPUS, MODELS = HERE / "corpus", HERE / "models"

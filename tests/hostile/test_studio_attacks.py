@@ -18,8 +18,8 @@ pytest.importorskip("viser")
 import viser
 from viser.infra import _infra
 
+from noslip.studio import Studio
 from noslip.studio import server as access
-from noslip.studio.server import Studio
 
 # pages are sent to visitors who have left
 pytestmark = pytest.mark.filterwarnings("ignore:Queued a .* on a closed connection")

@@ -19,7 +19,8 @@ from pathlib import Path
 import xarray
 
 import noslip as ns
-from noslip.base.files import foreign, read_manifest, remove_stale
+from noslip.base import remove_stale
+from noslip.base.files import foreign, read_manifest
 from noslip.cli import main
 
 #: Events of Python by which files change, and files that every run has.

@@ -9,9 +9,8 @@ from scipy.linalg import expm
 
 import noslip as ns
 from noslip.engines.devices import HostDevice
-from noslip.model.files import load_model, model_to_toml
-from noslip.model.grounds import GridGround
-from noslip.model.quantities import NumberReader
+from noslip.grounds import GridGround
+from noslip.model import NumberReader, load_model, model_to_toml
 
 UPRIGHT = {"ball.qw": 1.0, "ball.qx": 0.0, "ball.qy": 0.0, "ball.qz": 0.0}
 START = {"ball.x": 0.4, "ball.y": 0.0, "ball.wx": -3.0, "ball.wy": 0.0, "ball.wz": 0.0, **UPRIGHT}

@@ -21,7 +21,7 @@ import noslip as ns
 from noslip.base.public import public_places
 from noslip.bridges.differentiable import RatesFunction
 from noslip.engines.devices import HostDevice
-from noslip.kinematics.basis import RANK_LOST
+from noslip.kinematics import RANK_LOST
 from noslip.simulation.starts.bases import measures_at
 
 #: Rounding of conversions through tree speeds, and of integration with 1e-9.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.formulations.derivation import known_formulations
+from noslip.formulations import known_formulations
 from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import LatexFormat, TextFormat
 

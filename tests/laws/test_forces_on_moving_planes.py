@@ -15,8 +15,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import noslip as ns
-from noslip.base.families import members_of
-from noslip.model.forces import AbstractForce
+from noslip.base import members_of
+from noslip.forces import AbstractForce
 
 PLATE, WHEEL = (3.0, (0.5, 0.7, 0.9)), (1.0, (0.03, 0.05, 0.04))
 PLANE = ns.contacts.Plane(body="plate", frame=ns.Placement(position=(0.02, -0.01, 0.05)))

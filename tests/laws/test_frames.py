@@ -7,7 +7,7 @@ from states import admissible_states, at, numeric
 from transformed import in_displaced_world
 
 import noslip as ns
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import trace
 
 #: Coordinates of some meters and angles of a few radians are added to all numbers.
 ROUNDING = 1e-10

@@ -3,7 +3,7 @@
 import pytest
 
 import noslip as ns
-from noslip.formulations.boltzmann_hamel import recognize
+from noslip.formulations import recognize
 
 
 def compared(model):

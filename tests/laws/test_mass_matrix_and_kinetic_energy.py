@@ -6,7 +6,8 @@ import pytest
 from states import admissible_states, at, numeric
 
 import noslip as ns
-from noslip.formulations.tree_dynamics import kinetic_energy, lumped
+from noslip.formulations import kinetic_energy
+from noslip.formulations.tree_dynamics import lumped
 
 #: Rounding of sums over a dozen bodies and solved constraints, relative to the largest entry.
 ROUNDING = 1e-11

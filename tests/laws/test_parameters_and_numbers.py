@@ -5,7 +5,7 @@ import pytest
 from states import State, admissible_states, at, numeric
 from transformed import changed_values, with_numbers
 
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import trace
 
 ROUNDING = 1e-11
 

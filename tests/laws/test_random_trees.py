@@ -11,7 +11,7 @@ from test_power_balance import cancelling, energy_rate, powers
 from transformed import in_displaced_world
 
 import noslip as ns
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import trace
 
 #: Two ways through up to six bodies, relative to the sizes that cancel.
 ROUNDING = 1e-9

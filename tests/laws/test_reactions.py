@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.formulations.tree_dynamics import inverse_dynamics, joint_wrenches
-from noslip.kinematics.tree import generalized_forces
+from noslip.formulations import inverse_dynamics, joint_wrenches
+from noslip.kinematics import generalized_forces
 
 
 def pendulum():

@@ -15,7 +15,7 @@ from states import State, admissible_states
 import noslip as ns
 from mechanisms import FULL_INERTIA, MECHANISMS, Y, Z, builder
 from noslip.cli.main import main
-from noslip.formulations.tree_dynamics import unknown_wrenches
+from noslip.formulations import unknown_wrenches
 
 NO_ROWS = {
     name: make

@@ -8,8 +8,7 @@ from self_satisfied import SELF_SATISFIED, table
 
 import noslip as ns
 from noslip.formulations.verify import count_degrees_of_freedom
-from noslip.kinematics import basis
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import basis, trace
 
 START = {"slide.speed": 0.3, "rail.speed": 0.3, "swing.rate": 0.8, "p.vx": 0.4, "p.rate": -0.7}
 

@@ -6,11 +6,9 @@ import casadi as ca
 import pytest
 
 import noslip as ns
-from noslip.algebra.linear import symmetric_solve
-from noslip.algebra.spatial import cross
-from noslip.formulations.equations import AbstractFormulation
-from noslip.formulations.generalized_forces import applied_forces
-from noslip.formulations.tree_dynamics import kinetic_energy
+from noslip import AbstractFormulation
+from noslip.algebra import cross, symmetric_solve
+from noslip.formulations import applied_forces, kinetic_energy
 
 
 def failed(certificate):

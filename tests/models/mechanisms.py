@@ -11,9 +11,8 @@ from math import pi
 
 from noslip import Model, ModelBuilder, Placement
 from noslip.contacts import KnifeEdge, Plane, Rolling
-from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Wrench
+from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Tire, Wrench
 from noslip.joints import Angles, Fixed, Free, Planar, Prismatic, Revolute, Spherical
-from noslip.model.forces import Tire
 from noslip.rows import PositionRow, VelocityRow
 from noslip.surfaces import Ball, Disk, Torus
 

@@ -9,9 +9,7 @@ import json
 
 import numpy as np
 
-from noslip.model.files import AbstractModelText
-from noslip.show.equations.documents import AbstractEquationFormat
-from noslip.simulation.trajectory import AbstractRunFormat
+from noslip.formats import AbstractEquationFormat, AbstractModelText, AbstractRunFormat
 
 
 class Json(AbstractModelText):

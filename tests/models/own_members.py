@@ -12,25 +12,15 @@ import casadi as ca
 import numpy as np
 
 import noslip as ns
-from noslip.algebra.spatial import cross, rotation_about
-from noslip.expressions.arithmetic import Scalar
-from noslip.formulations.equations import Blocks, Equations
-from noslip.formulations.generalized_forces import applied_forces
-from noslip.formulations.tree_dynamics import inverse_dynamics, kinetic_energy
-from noslip.kinematics.tree import accelerations
+from noslip import Equations, Meaning, Quantity
+from noslip.algebra import cross, rotation_about
+from noslip.expressions import Scalar
+from noslip.formulations import applied_forces, inverse_dynamics, kinetic_energy
+from noslip.formulations.equations import Blocks
+from noslip.kinematics import accelerations
+from noslip.model import DISSIPATIVE, POSITIVE, ZERO, Direction, Point, Vector3
 from noslip.model.bodies import joined, patch
-from noslip.model.forces import DISSIPATIVE
-from noslip.model.quantities import (
-    POSITIVE,
-    ZERO,
-    BodyName,
-    Direction,
-    Meaning,
-    Point,
-    PositiveLength,
-    Quantity,
-    Vector3,
-)
+from noslip.model.quantities import BodyName, PositiveLength
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

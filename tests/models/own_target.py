@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 
-from noslip.engines.program import LOOKUPS, AbstractTarget
+from noslip import AbstractTarget
+from noslip.engines.program import LOOKUPS
 
 #: What `math` does not have under the name of the operation.
 PLAIN = {

@@ -12,13 +12,15 @@ import casadi as ca
 import numpy as np
 
 import noslip as ns
-from noslip.algebra.spatial import unit
-from noslip.expressions.arithmetic import Scalar
-from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, Plane
+from noslip import Meaning
+from noslip.algebra import unit
+from noslip.contacts import AbstractContact, Plane
+from noslip.expressions import Scalar
+from noslip.model import LATERAL, LONGITUDINAL, ZERO, Point, Touch
 from noslip.model.grounds import AbstractHeight
-from noslip.model.quantities import ZERO, BodyName, Meaning, Point, PositiveLength
-from noslip.model.rows import MOVING, AbstractRow, speed_faults
-from noslip.model.surfaces import Touch
+from noslip.model.quantities import BodyName, PositiveLength
+from noslip.model.rows import MOVING, speed_faults
+from noslip.rows import AbstractRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ import numpy as np
 from maximal import Maximal
 
 import noslip as ns
-from noslip.model.forces import Tire
+from noslip.forces import Tire
 
 Rng = np.random.Generator
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import noslip as ns
+from noslip.forces import Tire
 from noslip.model.contact_forces import AbstractWheelTire
-from noslip.model.forces import Tire
 
 GROUND = "displaced_ground"
 

@@ -15,7 +15,7 @@ import numpy as np
 from maximal import CLEAR, Maximal, NotDecided, Pose
 
 import noslip as ns
-from noslip.formulations.tree_dynamics import joint_wrenches
+from noslip.formulations import joint_wrenches
 
 #: Of a short motion of a mechanism of some decimetres, s; small ones move faster.
 DURATION, DECIMETRES, TIMES = 0.2, 0.3, 3

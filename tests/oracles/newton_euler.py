@@ -24,8 +24,8 @@ import numpy as np
 from states import State
 
 import noslip as ns
+from noslip.forces import Tire
 from noslip.model.contact_forces import ROADS
-from noslip.model.forces import Tire
 
 _FUNCTIONS = {
     name: getattr(ca, name)

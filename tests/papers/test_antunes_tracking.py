@@ -14,8 +14,9 @@ from reference_models import load
 
 import noslip as ns
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Catenary, Circle, Line, Sine
-from noslip.control.timing_laws import ConstantEnergy, ConstantSpeed, control_angle, gyration
+from noslip.control.timing_laws import control_angle, gyration
+from noslip.paths import Catenary, Circle, Line, Sine
+from noslip.timing import ConstantEnergy, ConstantSpeed
 
 DATA = Path(__file__).parent / "data"
 REFERENCE = json.loads((DATA / "tracking.json").read_text())

@@ -16,7 +16,7 @@ import pytest
 
 import noslip as ns
 from noslip import BoltzmannHamel
-from noslip.formulations.tree_dynamics import mass_matrix
+from noslip.formulations import mass_matrix
 
 DATA = Path(__file__).parent / "data"
 STATE = 1e-12  # of the largest entry: rounding of one evaluation

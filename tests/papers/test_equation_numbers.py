@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.library import MODELS
+from noslip import MODELS
 from noslip.library.desantis_machines import INERTIAS, MASSES
 from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import equations_text

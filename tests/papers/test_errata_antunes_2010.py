@@ -11,8 +11,7 @@ import pytest
 from errata import ROUNDING, At, compare, size, sleigh, sleigh_letters
 
 import noslip as ns
-from noslip.formulations.desantis import body_jacobian
-from noslip.formulations.tree_dynamics import mass_matrix
+from noslip.formulations import body_jacobian, mass_matrix
 
 # the sleigh at a state
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from errata import ROUNDING, At, compare
 
-from noslip.formulations.tree_dynamics import mass_matrix
+from noslip.formulations import mass_matrix
 
 
 def test_tricycle_is_singular_only_as_printed():

@@ -9,7 +9,7 @@ import pytest
 from errata import LHD, NO_TIRES, ROUNDING, STEERING, TRACTOR, At, arm, compare, size, skew, system
 
 import noslip as ns
-from noslip.formulations.desantis import body_jacobian
+from noslip.formulations import body_jacobian
 
 # sections 2 to 4
 

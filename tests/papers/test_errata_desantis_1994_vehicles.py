@@ -12,7 +12,7 @@ import pytest
 from errata import LHD, NO_TIRES, ROUNDING, STEERING, TRACTOR, At, compare, size
 
 import noslip as ns
-from noslip.formulations.desantis import body_jacobian
+from noslip.formulations import body_jacobian
 
 # section 6: the tractor-trailer
 

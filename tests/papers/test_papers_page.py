@@ -12,13 +12,8 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.cli import main
 from noslip.cli.main import COMMANDS
-from noslip.show.papers import (
-    known_papers,
-    numbered_equations,
-    paper_entries,
-    papers_page,
-    papers_text,
-)
+from noslip.show import papers_text
+from noslip.show.papers import known_papers, numbered_equations, paper_entries, papers_page
 
 ENTRIES, PAPERS = paper_entries(), known_papers()
 ROOT = Path(__file__).parent.parent.parent

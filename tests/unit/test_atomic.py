@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from noslip.base import files
-from noslip.base.errors import StorageError
+from noslip import StorageError
+from noslip.base import files, remove_stale, write_atomically
 from noslip.base.files import (
     ABANDONED,
     MANIFEST,
@@ -19,9 +19,7 @@ from noslip.base.files import (
     publish_folder,
     read_manifest,
     remove_own,
-    remove_stale,
     temporary_folder,
-    write_atomically,
 )
 
 

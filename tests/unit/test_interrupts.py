@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import noslip as ns
-from noslip.base.progress import interruptible
+from noslip.base import interruptible
 
 #: A function of a file of this name, as those of CasADi's bindings are.
 BINDING = {}

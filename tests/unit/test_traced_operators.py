@@ -5,7 +5,8 @@ import sys
 
 import casadi as ca
 
-from noslip.algebra.spatial import inlined, traced
+from noslip.algebra import inlined
+from noslip.algebra.spatial import traced
 
 x, y = ca.SX.sym("x"), ca.SX.sym("y")
 v, A = ca.SX.sym("v", 3), ca.SX.sym("A", 3, 3)

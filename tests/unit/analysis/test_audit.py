@@ -11,8 +11,8 @@ from audited_cart import MOTION, B, E, G, H, L, M, R, cart, steady_circle, still
 from rolling import steady_spin_rate
 
 import noslip as ns
+from noslip.analysis import motion_of
 from noslip.analysis.audit import audit
-from noslip.analysis.reactions import motion_of
 
 DISK = json.loads((Path(__file__).parents[2] / "papers/data/rolling_disk.json").read_text())
 ROUNDING = 1e-10  # relative: a few evaluations and a small linear system

@@ -9,7 +9,8 @@ import pytest
 from audited_cart import MOTION, B, E, G, H, L, M, R, cart, steady_circle, still
 
 import noslip as ns
-from noslip.analysis.audit import Audit, audit
+from noslip.analysis.audit import audit
+from noslip.results import Audit
 
 
 def speeding_up(duration=2.0):

@@ -6,13 +6,9 @@ from audited_cart import MOTION, B, E, G, H, M, R, cart, steady_circle, still
 from scipy.optimize import linprog, minimize
 
 import noslip as ns
+from noslip.analysis import contact_forces
 from noslip.analysis.audit import audit
-from noslip.analysis.reactions import (
-    contact_forces,
-    independent_directions,
-    least_friction,
-    split_ranges,
-)
+from noslip.analysis.reactions import independent_directions, least_friction, split_ranges
 
 ROUNDING = 1e-9
 A = 0.5  # half wheelbase of the four-wheeled cart, m

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.families import known_formats
+from noslip.base import known_formats
 from noslip.cli.main import main
-from noslip.formulations.derivation import known_formulations
+from noslip.formats import AbstractEquationFormat
+from noslip.formulations import known_formulations
 from noslip.show.equations.derivations import derivation
-from noslip.show.equations.documents import AbstractEquationFormat
 
 Z = (0.0, 0.0, 1.0)
 CENTER = (0.1, 0.05, 0.02)

@@ -9,8 +9,8 @@ import pytest
 from scipy.linalg import expm
 
 import noslip as ns
-from noslip.algebra.spatial import angular_velocity
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
+from noslip.algebra import angular_velocity
+from noslip.simulation import AbstractInputLaw, InputGenerator
 
 #: Relative: fourth-order differences of runs at tolerance 1e-13 with steps of 1e-3.
 NEIGHBORS = 1e-9

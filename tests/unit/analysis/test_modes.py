@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.analysis import swept_modes
 from noslip.analysis.modes import (
     followed,
     general_name,
@@ -14,7 +15,6 @@ from noslip.analysis.modes import (
     participations,
     short_names,
     state_groups,
-    swept_modes,
 )
 
 #: Weave and capsize speeds of [MeijaardPapadopoulosRuinaSchwab2007], m/s.

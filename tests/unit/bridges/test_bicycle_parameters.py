@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import ModelError
+from noslip import ModelError
 from oracles.whipple import canonical_matrices
 
 

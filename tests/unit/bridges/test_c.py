@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.c_code import CWriter
-from noslip.engines.system import BasisCover
-from noslip.model.files import model_to_toml, parse_model
+from noslip.engines import BasisCover, CWriter
+from noslip.model import model_to_toml, parse_model
 
 COMPILERS = {"gcc": ["gcc", "-std=c99"], "g++": ["g++", "-x", "c++", "-std=c++11"]}
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]

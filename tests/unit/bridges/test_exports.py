@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.base.families import isolated
-from noslip.bridges.exports import export_targets
+from noslip.bridges import export_targets
 from noslip.cli import main
 
 

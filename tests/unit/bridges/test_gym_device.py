@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.device_arrays import DeviceArray
+from noslip.engines import DeviceArray
 from noslip.engines.devices import HostDevice, ptx_of
 from noslip.simulation.batches import periods
 

@@ -7,7 +7,7 @@ import pytest
 
 import noslip as ns
 from noslip.bridges.mesh_files import KEPT, coarsened, facets_of, mesh_path
-from noslip.model.quantities import NumberReader
+from noslip.model import NumberReader
 
 trimesh = pytest.importorskip("trimesh")
 

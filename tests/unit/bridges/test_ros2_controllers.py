@@ -7,7 +7,7 @@ import math
 import pytest
 
 import noslip as ns
-from noslip.base.errors import ModelError
+from noslip import ModelError
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.errors import SimulationError
+from noslip import SimulationError
 from noslip.cli import main
-from noslip.simulation.trajectory import AbstractRunFormat
+from noslip.formats import AbstractRunFormat
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import ModelError
+from noslip import ModelError
 from noslip.bridges.urdf import read_urdf
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import ModelError
+from noslip import ModelError
 from noslip.bridges.vda5050 import DENSITY, WHEEL_DENSITY
 from noslip.control.path_geometry import length
 

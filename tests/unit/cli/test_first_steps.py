@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.cli import main
 from noslip.cli.main import COMMANDS
-from noslip.library.models import KINDS, template_text
+from noslip.library import KINDS, template_text
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.files import write_atomically
+from noslip.base import write_atomically
 from noslip.cli.main import main
 
 #: Commands whose folder is continued, so that nothing is replaced.

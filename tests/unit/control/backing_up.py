@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 import noslip as ns
-from noslip.control.closed_loop import Tracking
-from noslip.control.curves import Circle, Line, Sine
-from noslip.control.path_motion import TrailerMotion
-from noslip.control.reference_motion import FollowMotion, start_on_motion
-from noslip.control.timing_laws import ConstantSpeed
+from noslip.control.reference_motion import start_on_motion
+from noslip.controllers import Tracking
+from noslip.motions import FollowMotion, TrailerMotion
+from noslip.paths import Circle, Line, Sine
+from noslip.timing import ConstantSpeed
 
 #: How it steers, and what it pulls.
 STEERING = {"steering": "steer.angle", "wheelbase": "l1"}

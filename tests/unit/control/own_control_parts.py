@@ -6,10 +6,11 @@ from typing import Annotated
 
 import casadi as ca
 
-from noslip.control.closed_loop import AbstractController, accelerate
-from noslip.control.path_geometry import AbstractPath
-from noslip.control.timing_laws import AbstractTiming
-from noslip.model.quantities import Meaning
+from noslip import Meaning
+from noslip.control.closed_loop import accelerate
+from noslip.controllers import AbstractController
+from noslip.paths import AbstractPath
+from noslip.timing import AbstractTiming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

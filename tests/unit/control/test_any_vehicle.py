@@ -7,7 +7,8 @@ import pytest
 import vehicles
 
 import noslip as ns
-from noslip.control.followers import find_follower, motion_along, undriven_speeds
+from noslip.control import find_follower
+from noslip.control.followers import motion_along, undriven_speeds
 
 PATHS = {
     "line": ns.paths.Line(start=(0.0, 0.0), end=(15.0, 3.0)),

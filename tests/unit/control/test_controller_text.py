@@ -3,9 +3,9 @@
 import pytest
 
 import noslip as ns
-from noslip.base.errors import SimulationError
-from noslip.base.families import members_of
-from noslip.control.closed_loop import AbstractControllerPlan
+from noslip import SimulationError
+from noslip.base import members_of
+from noslip.control import AbstractControllerPlan
 
 FORMS = {
     "pose": ns.controllers.PoseTracking(),

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.closed_loop import Tracking
-from noslip.control.computed_torque import (
-    AccelerationResolved,
-    CartesianTracking,
-    ComputedTorque,
-)
-from noslip.control.reference_motion import ExpressionMotion
+from noslip.controllers import AccelerationResolved, CartesianTracking, ComputedTorque, Tracking
+from noslip.motions import ExpressionMotion
 
 #: Roots −3 twice: e = (e₀ + (ė₀ + 3 e₀) t) exp(−3 t).
 GAINS = {"kp": 9.0, "kd": 6.0}

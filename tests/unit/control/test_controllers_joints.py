@@ -6,13 +6,17 @@ import pytest
 from scipy.integrate import simpson
 
 import noslip as ns
-from noslip.control.closed_loop import CustomController, Tracking
-from noslip.control.computed_torque import ComputedTorque, ProportionalDerivative
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Circle
-from noslip.control.path_tracking import PoseTracking
-from noslip.control.reference_motion import ExpressionMotion
-from noslip.control.timing_laws import ConstantSpeed
+from noslip.controllers import (
+    ComputedTorque,
+    CustomController,
+    PoseTracking,
+    ProportionalDerivative,
+    Tracking,
+)
+from noslip.motions import ExpressionMotion
+from noslip.paths import Circle
+from noslip.timing import ConstantSpeed
 
 
 @pytest.fixture

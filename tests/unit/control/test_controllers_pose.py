@@ -7,9 +7,9 @@ import pytest
 
 import noslip as ns
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Circle, Line, Sine
-from noslip.control.path_tracking import PoseTracking
-from noslip.control.timing_laws import ConstantSpeed
+from noslip.controllers import PoseTracking
+from noslip.paths import Circle, Line, Sine
+from noslip.timing import ConstantSpeed
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 

@@ -6,9 +6,9 @@ from scipy.linalg import expm
 
 import noslip as ns
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Circle, Line, Sine
-from noslip.control.path_tracking import SteeredTracking
-from noslip.control.timing_laws import ConstantSpeed
+from noslip.controllers import SteeredTracking
+from noslip.paths import Circle, Line, Sine
+from noslip.timing import ConstantSpeed
 
 #: Steering of each vehicle for `track`, and the scale of its errors, m.
 VEHICLES = {

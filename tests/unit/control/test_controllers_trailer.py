@@ -8,11 +8,10 @@ import pytest
 from backing_up import FOLDED, PATHS, STEERING, TRAILER, back_up
 
 import noslip as ns
-from noslip.control.closed_loop import FeedForward
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Sine
-from noslip.control.path_tracking import TrailerTracking
-from noslip.control.timing_laws import ConstantSpeed
+from noslip.controllers import FeedForward, TrailerTracking
+from noslip.paths import Sine
+from noslip.timing import ConstantSpeed
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)

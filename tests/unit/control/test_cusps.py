@@ -7,7 +7,8 @@ import pytest
 import vehicles
 
 import noslip as ns
-from noslip.control.path_geometry import curvature_jumps, length, sample
+from noslip.control import sample
+from noslip.control.path_geometry import curvature_jumps, length
 from noslip.control.timing_laws import timing_law
 
 #: A quarter of a circle of 5 m to the left, then back along its tangent, and on again to the left.

@@ -10,10 +10,11 @@ from scipy.stats import chi2
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.control.closed_loop import Tracking
+from noslip import PlantLaw
+from noslip.control import parse_sensor
 from noslip.control.estimators import KalmanFilter
 from noslip.control.reference_motion import reference_motion
-from noslip.control.true_plant import PlantLaw, parse_sensor
+from noslip.controllers import Tracking
 
 M, D, PERIOD = 2.0, 0.5, 0.05
 POSITION, FORCE = 0.02, 0.5  # standard deviations of sensor and motor, m and N

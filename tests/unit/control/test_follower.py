@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.followers import find_follower
+from noslip.control import find_follower
 
 
 def test_what_follows_a_path_is_found_from_how_the_base_moves(system_of):

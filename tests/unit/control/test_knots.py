@@ -8,7 +8,7 @@ import pytest
 
 import noslip as ns
 from noslip.control.path_geometry import arc_table, curvature, integrate
-from noslip.control.timing_laws import AbstractTiming, SpeedSchedule
+from noslip.timing import AbstractTiming, SpeedSchedule
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 LINE = ns.paths.Line((0.0, 0.0), (5.0, 0.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import SimulationError
+from noslip import SimulationError
 from noslip.control.path_geometry import arc_table
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}

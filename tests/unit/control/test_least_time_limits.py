@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.base.errors import SimulationError
-from noslip.control.curves import Circle, Ellipse, Line, Polyline, Sine, Spline
+from noslip import SimulationError
+from noslip.control import sample
 from noslip.control.least_time import least_time
-from noslip.control.path_geometry import curvature, length, parameter_at, sample, samples_at
-from noslip.control.path_limits import LimitRows, Limits
-from noslip.control.timing_laws import Trapezoidal
+from noslip.control.path_geometry import curvature, length, parameter_at, samples_at
+from noslip.control.path_limits import LimitRows
+from noslip.paths import Circle, Ellipse, Line, Polyline, Sine, Spline
+from noslip.timing import Limits, Trapezoidal
 
 TOLERANCE = 1e-6  # relative, by which no limit may be exceeded anywhere
 LINE = Line((0.0, 0.0), (3.0, 0.0))

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.path_geometry import length, sample
-from noslip.control.path_limits import LimitRows, Limits
+from noslip.control import sample
+from noslip.control.path_geometry import length
+from noslip.control.path_limits import LimitRows
+from noslip.timing import Limits
 
 #: The relative excess of limits that the search leaves is 1e-7, and a few times that of the time.
 NOISE = 1e-6

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from noslip.base.errors import SimulationError
-from noslip.control.curves import Circle, Line, Sine
+from noslip import SimulationError
 from noslip.control.least_time import least_time
-from noslip.control.path_limits import LimitRows, Limits
+from noslip.control.path_limits import LimitRows
+from noslip.paths import Circle, Line, Sine
+from noslip.timing import Limits
 
 LINE = Line((0.0, 0.0), (3.0, 0.0))
 SINE = Sine(amplitude=-1.0, wave_number=1.0, extent=12.0)

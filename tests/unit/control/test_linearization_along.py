@@ -7,7 +7,7 @@ import pytest
 
 import noslip as ns
 from noslip.control.lqr import linearize_along
-from noslip.control.path_motion import PathMotion, TrailerMotion
+from noslip.motions import PathMotion, TrailerMotion
 
 SINE = ns.paths.Sine(amplitude=3.0, wave_number=0.1, extent=60.0)
 STEERING = {"steering": "steer.angle", "wheelbase": "l1"}

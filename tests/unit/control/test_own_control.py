@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.families import isolated, load_plugin, members_of
+from noslip.base import members_of
+from noslip.base.families import isolated, load_plugin
 from noslip.cli.main import main
-from noslip.control.closed_loop import AbstractControllerPlan
-from noslip.control.path_geometry import AbstractPath, length
-from noslip.control.text_grammar import read_form
-from noslip.control.timing_laws import AbstractTimingPlan
-from noslip.expressions.arithmetic import read_unit
+from noslip.control import AbstractControllerPlan, AbstractTimingPlan, read_form
+from noslip.control.path_geometry import length
+from noslip.expressions import read_unit
+from noslip.paths import AbstractPath
 
 FILE = Path(__file__).with_name("own_control_parts.py")
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from path_values import values
 
-from noslip.control.curves import (
+from noslip.control import sample
+from noslip.control.path_geometry import curvature, integrate, length, parameter_at, reversed_path
+from noslip.paths import (
     Arc,
     Catenary,
     Circle,
+    Composite,
     Ellipse,
     FigureEight,
     Graph,
@@ -19,15 +22,6 @@ from noslip.control.curves import (
     Parametric,
     Sine,
     Spline,
-)
-from noslip.control.path_geometry import (
-    Composite,
-    curvature,
-    integrate,
-    length,
-    parameter_at,
-    reversed_path,
-    sample,
 )
 
 #: Catenary with x0 = 1: s, x, y and Ψ = arccot κ (b = 1) [AntunesSigaudMoraes2010].

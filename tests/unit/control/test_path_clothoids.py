@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from path_values import values
 
-from noslip.control.curves import Clothoid, Polyline
-from noslip.control.path_geometry import length, sample
+from noslip.control import sample
+from noslip.control.path_geometry import length
+from noslip.paths import Clothoid, Polyline
 
 
 @mpmath.workdps(30)

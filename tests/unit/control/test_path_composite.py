@@ -8,9 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noslip.base.errors import SimulationError
-from noslip.control.curves import Arc, Clothoid, Graph, Line, Spline
-from noslip.control.path_geometry import Composite, length, sample, tangent
+from noslip import SimulationError
+from noslip.control import sample
+from noslip.control.path_geometry import length, tangent
+from noslip.paths import Arc, Clothoid, Composite, Graph, Line, Spline
 
 LINE = Line((0.0, 0.0), (2.0, 0.0))
 ARC = Arc(center=(2.0, 1.0), radius=1.0, start_angle=-math.pi / 2, angle=1.2)

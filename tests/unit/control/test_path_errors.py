@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import SimulationError
-from noslip.control.curves import (
+from noslip import SimulationError
+from noslip.control import sample
+from noslip.control.path_geometry import length, parameter_at
+from noslip.paths import (
     Arc,
     Circle,
     Clothoid,
@@ -19,7 +21,6 @@ from noslip.control.curves import (
     Polyline,
     Spline,
 )
-from noslip.control.path_geometry import length, parameter_at, sample
 
 SQUARE = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0))
 

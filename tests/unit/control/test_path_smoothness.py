@@ -6,7 +6,8 @@ import pytest
 from scipy.integrate import quad
 
 import noslip as ns
-from noslip.control.path_geometry import curvature_jumps, length, sample
+from noslip.control import sample
+from noslip.control.path_geometry import curvature_jumps, length
 
 CORNERS = ((0.0, 0.0), (12.0, 0.0), (15.0, 9.0), (30.0, 4.0))
 

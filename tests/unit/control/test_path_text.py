@@ -4,8 +4,11 @@ import math
 
 import pytest
 
-from noslip.base.errors import SimulationError
-from noslip.control.curves import (
+from noslip import SimulationError
+from noslip.control.curves import path_from_csv
+from noslip.control.member_texts import parse_path
+from noslip.control.path_geometry import length
+from noslip.paths import (
     Arc,
     Circle,
     Clothoid,
@@ -18,10 +21,7 @@ from noslip.control.curves import (
     Polyline,
     Sine,
     Spline,
-    path_from_csv,
 )
-from noslip.control.member_texts import parse_path
-from noslip.control.path_geometry import length
 
 FORMS = {
     "circle:radius=2": Circle(radius=2.0),

@@ -6,13 +6,25 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.base.families import find_member, members_of
-from noslip.control import path_geometry
-from noslip.control.curves import (
+from noslip.base import find_member, members_of
+from noslip.control import heading, path_geometry, sample
+from noslip.control.path_geometry import (
+    curvature,
+    curvature_rate,
+    length,
+    parameter_at,
+    reversed_path,
+    stretch,
+    tangent,
+)
+from noslip.engines import compile_native, trace_program
+from noslip.paths import (
+    AbstractPath,
     Arc,
     Catenary,
     Circle,
     Clothoid,
+    Composite,
     Dubins,
     Ellipse,
     FigureEight,
@@ -25,21 +37,6 @@ from noslip.control.curves import (
     Sine,
     Spline,
 )
-from noslip.control.path_geometry import (
-    AbstractPath,
-    Composite,
-    curvature,
-    curvature_rate,
-    heading,
-    length,
-    parameter_at,
-    reversed_path,
-    sample,
-    stretch,
-    tangent,
-)
-from noslip.engines.native import compile_native
-from noslip.engines.program import trace_program
 
 POINTS = ((0.0, 0.0), (2.0, 1.0), (3.0, -1.0), (5.0, 0.5), (5.5, 3.0), (2.0, 4.0))
 WAY = Composite(

@@ -8,7 +8,7 @@ from scipy.linalg import expm, solve_discrete_lyapunov
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.model.files import parse_force
+from noslip.model import parse_force
 from noslip.show.plots import panels
 from noslip.simulation.loop.philox import normals
 

@@ -8,19 +8,14 @@ from scipy.integrate import simpson
 from scipy.linalg import solve_continuous_are
 
 import noslip as ns
-from noslip.control.closed_loop import Tracking
-from noslip.control.curves import Circle, Line
 from noslip.control.lqr import linear_quadratic, linearize_along
-from noslip.control.path_motion import PathMotion
-from noslip.control.reference_motion import (
-    ExpressionMotion,
-    FollowMotion,
-    start_on_motion,
-    trace_reference,
-)
-from noslip.control.timing_laws import ConstantSpeed
-from noslip.model.forces import Motor
-from noslip.model.joints import Spherical
+from noslip.control.reference_motion import start_on_motion, trace_reference
+from noslip.controllers import Tracking
+from noslip.forces import Motor
+from noslip.joints import Spherical
+from noslip.motions import ExpressionMotion, FollowMotion, PathMotion
+from noslip.paths import Circle, Line
+from noslip.timing import ConstantSpeed
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 POSE = {"platform.x": 20.0, "platform.y": 20.0, "platform.angle": 5.0}

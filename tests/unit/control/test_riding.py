@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.scene.assembly import frames, scene
+from noslip.scene import frames, scene
 from noslip.scene.overlays import trace_names, traces
 from noslip.show.plots.paths import ground_paths
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import ModelError
-from noslip.control.controlled_runs import driven_system
-from noslip.model.files import model_to_toml, parse_model
-from noslip.model.model import Scenario, ScenarioFollower, ScenarioPlant
+from noslip import ModelError, Scenario
+from noslip.control import driven_system
+from noslip.model import ScenarioFollower, ScenarioPlant, model_to_toml, parse_model
 
 AGV = model_to_toml(dataclasses.replace(ns.load("agv"), scenario=None))
 TASK = """

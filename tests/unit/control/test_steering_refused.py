@@ -8,11 +8,11 @@ from backing_up import PATHS, STEERING, TRAILER, back_up
 import noslip as ns
 from noslip.control.closed_loop import AbstractSteeringController
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Circle
-from noslip.control.path_motion import TrailerMotion
-from noslip.control.path_tracking import SteeredTracking
-from noslip.control.reference_motion import ExpressionMotion, trace_reference
-from noslip.control.timing_laws import ConstantSpeed
+from noslip.control.reference_motion import trace_reference
+from noslip.controllers import SteeredTracking
+from noslip.motions import ExpressionMotion, TrailerMotion
+from noslip.paths import Circle
+from noslip.timing import ConstantSpeed
 
 
 def test_what_cannot_be_steered_is_refused(system_of):

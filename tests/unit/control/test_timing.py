@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from noslip.base.families import members_of
-from noslip.control.curves import Circle, Ellipse, Line
-from noslip.control.least_time import LeastTime
+from noslip.base import members_of
+from noslip.control import AbstractTimingPlan
 from noslip.control.path_geometry import curvature, curvature_rate, length, stretch
-from noslip.control.timing_laws import (
+from noslip.control.timing_laws import acceleration
+from noslip.paths import Circle, Ellipse, Line
+from noslip.timing import (
     AbstractTiming,
-    AbstractTimingPlan,
     ConstantEnergy,
     ConstantSpeed,
+    LeastTime,
     Quintic,
     SCurve,
     SpeedProfile,
     SpeedSchedule,
     Trapezoidal,
-    acceleration,
 )
 
 ELLIPSE = Ellipse(half_width=3.0, half_height=1.0)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from noslip.base.errors import SimulationError
-from noslip.control.curves import Circle
+from noslip import SimulationError
 from noslip.control.member_texts import parse_timing
-from noslip.control.timing_laws import (
+from noslip.paths import Circle
+from noslip.timing import (
     ConstantEnergy,
     ConstantSpeed,
     Quintic,

@@ -8,10 +8,10 @@ import pytest
 
 import noslip as ns
 from noslip.control.controlled_runs import track
-from noslip.control.curves import Circle, Line, Sine
-from noslip.control.path_tracking import PoseTracking
-from noslip.control.timing_laws import ConstantSpeed, Quintic
+from noslip.controllers import PoseTracking
 from noslip.engines import native
+from noslip.paths import Circle, Line, Sine
+from noslip.timing import ConstantSpeed, Quintic
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 

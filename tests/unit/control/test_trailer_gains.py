@@ -8,8 +8,8 @@ from backing_up import TRAILER, back_up
 from scipy.linalg import expm
 
 import noslip as ns
-from noslip.control.curves import Circle
-from noslip.control.path_tracking import TrailerTracking
+from noslip.controllers import TrailerTracking
+from noslip.paths import Circle
 
 
 def test_the_linearization_is_that_of_the_textbook(system_of):

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.cli import main
 from noslip.duty.cycle import zoned_timing
-from noslip.duty.drives import MotorDuty
 from noslip.missions import (
     Battery,
     Catalog,
@@ -19,6 +18,7 @@ from noslip.missions import (
     DriveSamples,
     Gearmotor,
     Mission,
+    MotorDuty,
     PlanLeg,
     StopLeg,
     TurnLeg,

@@ -9,10 +9,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.algebra.lookup_tables import grid_spline
-from noslip.engines.c_code import CWriter, c_number
+from noslip.algebra import grid_spline
+from noslip.engines import CWriter, Operation, Program, trace_program
+from noslip.engines.c_code import c_number
 from noslip.engines.optimization import optimize
-from noslip.engines.program import LOOKUPS, MEANINGS, Operation, Program, interpret, trace_program
+from noslip.engines.program import LOOKUPS, MEANINGS, interpret
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc on the path")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import noslip as ns
-from noslip.base.memory import value_key
+from noslip.base import value_key
 
 
 def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used():

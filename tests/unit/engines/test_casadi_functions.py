@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.analysis.reactions import contact_forces
+from noslip.analysis import contact_forces
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from noslip.base import files
-from noslip.base.memory import LRUCache
-from noslip.engines import code_store, machine_code
+from noslip.base import LRUCache, files
+from noslip.engines import code_store, machine_code, stored_machine_code
 from noslip.engines.code_store import _HEADER
-from noslip.engines.machine_code import CONTROL_FLOW_PASSES, stored_machine_code
+from noslip.engines.machine_code import CONTROL_FLOW_PASSES
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of files")
 

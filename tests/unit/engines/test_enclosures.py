@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.program import trace_program
+from noslip.engines import trace_program
 from noslip.simulation.expressions import Enclosure, Interval, enclose, number
 
 x, t, NONE = ca.SX.sym("x", 2), ca.SX.sym("t"), ca.SX(0, 1)

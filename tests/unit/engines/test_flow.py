@@ -11,16 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noslip.engines.ir_writer import (
-    PLACE,
-    REAL,
-    WHOLE,
-    Flow,
-    Given,
-    Target,
-    Value,
-    vector_type,
-)
+from noslip.engines import Flow, Given, Target, Value
+from noslip.engines.ir_writer import PLACE, REAL, WHOLE, vector_type
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 
 TARGETS = {

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.base.errors import CompileError
-from noslip.engines import llvm, optimization
-from noslip.engines.llvm import print_llvm
-from noslip.engines.machine_code import machine_code, require_symbols
-from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.optimization import reassociate
-from noslip.engines.program import (
-    CASADI_KINDS,
+from noslip import CompileError
+from noslip.engines import (
+    NativeFunction,
     Operation,
     Program,
-    interpret,
-    interpret_rows,
+    compile_native,
+    llvm,
+    optimization,
     trace_program,
 )
+from noslip.engines.llvm import print_llvm
+from noslip.engines.machine_code import machine_code, require_symbols
+from noslip.engines.optimization import reassociate
+from noslip.engines.program import CASADI_KINDS, interpret, interpret_rows
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.interpolate import RectBivariateSpline
 
-from noslip.algebra.lookup_tables import GridSpline, StepTable, grid_spline, step_table
+from noslip.algebra import GridSpline, StepTable, grid_spline, step_table
+from noslip.engines import Program, compile_native, compile_wide, trace_program
 from noslip.engines.llvm import print_llvm, print_thread_functions
-from noslip.engines.native import compile_native, compile_wide
 from noslip.engines.optimization import lower_lookups, optimize
-from noslip.engines.program import Program, interpret, interpret_rows, trace_program
+from noslip.engines.program import interpret, interpret_rows
 from noslip.engines.targets import known_targets
 
 NOTHING = ca.SX(0, 1)

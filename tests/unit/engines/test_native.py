@@ -12,8 +12,15 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.native import FEW, NativeFunction, compile_expression, compile_native
-from noslip.engines.program import Program, interpret, trace_program
+from noslip.engines import (
+    NativeFunction,
+    Program,
+    compile_expression,
+    compile_native,
+    trace_program,
+)
+from noslip.engines.native import FEW
+from noslip.engines.program import interpret
 
 EMPTY = ca.SX(0, 1)
 X = np.array([1.5, -2.0, 0.25, 8.0])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.engines import address, given_table, work_memory
 from noslip.engines.devices import HostDevice
-from noslip.engines.native_arrays import address, given_table, work_memory
 
 SOURCE = Path(ns.__file__).parent
 

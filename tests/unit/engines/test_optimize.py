@@ -9,8 +9,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from noslip.engines import Program, trace_program
 from noslip.engines.optimization import FUSED, LATENCIES, SUMS, optimize, schedule
-from noslip.engines.program import Program, apply, interpret_rows, trace_program
+from noslip.engines.program import apply, interpret_rows
 
 EMPTY = ca.SX(0, 1)
 ARITHMETIC = {

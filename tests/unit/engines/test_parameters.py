@@ -8,10 +8,11 @@ import pytest
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.base.errors import ModelError
-from noslip.engines.system import check_values, trace_condition
-from noslip.expressions.arithmetic import nominal as value_of
-from noslip.model.files import model_to_toml, parse_model
+from noslip import ModelError
+from noslip.engines import trace_condition
+from noslip.engines.system import check_values
+from noslip.expressions import nominal as value_of
+from noslip.model import model_to_toml, parse_model
 
 
 def _passes(model, values):

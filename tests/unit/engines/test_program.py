@@ -6,16 +6,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.base.errors import CompileError
+from noslip import CompileError
+from noslip.engines import Program, trace_program
 from noslip.engines.llvm import CALLS, INSTRUCTIONS
-from noslip.engines.program import (
-    CASADI_KINDS,
-    LOOKUPS,
-    MEANINGS,
-    Program,
-    interpret,
-    trace_program,
-)
+from noslip.engines.program import CASADI_KINDS, LOOKUPS, MEANINGS, interpret
 
 EMPTY = ca.SX(0, 1)
 

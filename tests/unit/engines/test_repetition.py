@@ -12,10 +12,9 @@ from newton_euler import NewtonEuler
 from states import admissible_states
 
 import noslip as ns
-from noslip.engines import llvm
-from noslip.engines.native import compile_native, compile_wide
+from noslip.engines import Program, compile_native, compile_wide, llvm, trace_program
 from noslip.engines.optimization import PartedProgram, cut
-from noslip.engines.program import Program, interpret_rows, trace_program
+from noslip.engines.program import interpret_rows
 
 EMPTY = ca.SX(0, 1)
 STEPS = 60

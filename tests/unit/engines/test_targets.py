@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip import AbstractTarget
 from noslip.base.families import isolated, load_plugin
-from noslip.engines.program import CASADI_KINDS, AbstractTarget, trace_program
+from noslip.engines import trace_program
+from noslip.engines.program import CASADI_KINDS
 from noslip.engines.targets import compare_targets, known_targets
 
 PLUGIN = Path(__file__).parents[2] / "models" / "own_target.py"

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from wide_functions import EMPTY, SPECIAL, function_of, values
 
+from noslip.engines import compile_wide, trace_program
 from noslip.engines.elementary_functions import FAR, HALF_PI, LOG_2
-from noslip.engines.native import compile_wide
-from noslip.engines.program import trace_program
 
 
 @pytest.mark.parametrize(

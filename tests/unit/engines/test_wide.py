@@ -10,12 +10,20 @@ import pytest
 from wide_functions import EMPTY, SPECIAL
 
 import noslip as ns
-from noslip.engines import llvm, optimization
+from noslip.engines import (
+    Program,
+    compile_native,
+    compile_wide,
+    llvm,
+    native_lanes,
+    optimization,
+    trace_program,
+)
 from noslip.engines.ir_writer import IRWriter
 from noslip.engines.llvm import print_llvm
-from noslip.engines.native import WideFunction, compile_native, compile_wide, native_lanes, pack
+from noslip.engines.native import WideFunction, pack
 from noslip.engines.optimization import reassociate
-from noslip.engines.program import CASADI_KINDS, Program, interpret_rows, trace_program
+from noslip.engines.program import CASADI_KINDS, interpret_rows
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14

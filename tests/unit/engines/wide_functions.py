@@ -3,8 +3,8 @@
 import casadi as ca
 import numpy as np
 
-from noslip.engines.native import WideFunction, compile_wide
-from noslip.engines.program import trace_program
+from noslip.engines import compile_wide, trace_program
+from noslip.engines.native import WideFunction
 
 EMPTY = ca.SX(0, 1)
 SPECIAL = np.array(

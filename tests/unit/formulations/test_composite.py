@@ -6,15 +6,14 @@ import pytest
 from states import admissible_states, at, numeric
 
 import noslip as ns
+from noslip.formulations import inverse_dynamics, mass_matrix
 from noslip.formulations.tree_dynamics import (
     composite_inertia,
-    inverse_dynamics,
     joint_inertias,
     lumped,
-    mass_matrix,
     motion_forces,
 )
-from noslip.model.forces import GRAVITY
+from noslip.model import GRAVITY
 
 #: Two ways through a dozen bodies, relative to the largest entry.
 ROUNDING = 1e-11

@@ -8,7 +8,7 @@ import xarray
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.expressions.arithmetic import UnitError, read_unit
+from noslip.expressions import UnitError, read_unit
 from noslip.identification.measured import conversion, measured_runs, unwrapped
 
 TEXT = """# logged on a bench

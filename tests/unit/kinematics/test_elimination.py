@@ -9,11 +9,10 @@ from chains import chain, train
 
 import noslip as ns
 from mechanisms import MECHANISMS
+from noslip import NaturalComplement
 from noslip.base.families import isolated
 from noslip.formulations import complement
-from noslip.formulations.complement import NaturalComplement
-from noslip.kinematics import basis, dependent_speeds
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import basis, dependent_speeds, trace
 
 with isolated():
     from own_vehicle_members import Spike

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.families import members_of
-from noslip.model.surfaces import AbstractSurface
+from noslip.base import members_of
+from noslip.surfaces import AbstractSurface
 
 AXIS = np.array([0.6, 0.0, 0.8])
 SURFACES = {

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.kinematics import basis, dependent_speeds
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import basis, dependent_speeds, trace
 
 
 def unnamed(name):

@@ -8,7 +8,7 @@ import pytest
 from states import admissible_states, at, numeric
 
 import noslip as ns
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import trace
 
 Z = (0.0, 0.0, 1.0)
 PLANE = ns.contacts.Plane(frame=ns.Placement(position=(0.1, 0.2, 0.3), angles=(0.3, -0.2, 0.5)))

@@ -4,16 +4,16 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.algebra.spatial import (
+from noslip.algebra import (
     angular_velocity,
     quaternion_from_angles,
     rotation_from_angles,
     rotation_from_quaternion,
     turn_vector,
 )
-from noslip.base.families import members_of
+from noslip.base import members_of
+from noslip.joints import AbstractCompositeJoint, AbstractJointType
 from noslip.kinematics.tree import Reader
-from noslip.model.joints import AbstractCompositeJoint, AbstractJointType
 
 READ = Reader({})
 

@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.algebra import linear
-from noslip.algebra.linear import block_solve, orthogonal_solve, symmetric_solve
+from noslip.algebra import block_solve, linear, orthogonal_solve, symmetric_solve
 
 
 def solved(solve, K, B):

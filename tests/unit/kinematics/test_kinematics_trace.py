@@ -8,7 +8,7 @@ import pytest
 
 import noslip as ns
 from mechanisms import ball_on_free_turntable, four_bar, sleigh, sleigh_by_row
-from noslip.kinematics.kinematics import trace
+from noslip.kinematics import trace
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

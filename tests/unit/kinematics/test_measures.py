@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.expressions.arithmetic import ExpressionError, parse
+from noslip.expressions import ExpressionError, parse
 
 SystemOf = Callable[[str], ns.System]
 

@@ -6,10 +6,10 @@ import pytest
 from states import admissible_states, at, numeric
 
 import noslip as ns
-from noslip.formulations.complement import NaturalComplement
-from noslip.formulations.tree_dynamics import basis_rate, kinetic_energy, row_rates
-from noslip.kinematics.kinematics import trace
-from noslip.kinematics.tree import twists
+from noslip import NaturalComplement
+from noslip.formulations import kinetic_energy, row_rates
+from noslip.formulations.tree_dynamics import basis_rate
+from noslip.kinematics import trace, twists
 
 #: Two ways to the same rates, relative to the largest.
 ROUNDING = 1e-12

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.kinematics import trace
 from noslip.kinematics.dependent_speeds import _pivots
-from noslip.kinematics.kinematics import trace
 
 
 def rolling_body(others: int) -> ns.Model:

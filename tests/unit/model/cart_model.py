@@ -4,18 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from noslip.base.errors import ModelError
-from noslip.model.bodies import Body
-from noslip.model.checks import check_model
-from noslip.model.contacts import Rolling
-from noslip.model.forces import (
-    ForceInput,
-    Motor,
-)
-from noslip.model.joints import Angles, Free, Joint, Prismatic, Revolute
-from noslip.model.model import Model
-from noslip.model.quantities import Parameter
-from noslip.model.surfaces import Disk
+from noslip import Body, ForceInput, Joint, Model, ModelError, Parameter
+from noslip.contacts import Rolling
+from noslip.forces import Motor
+from noslip.joints import Angles, Free, Prismatic, Revolute
+from noslip.model import check_model
+from noslip.surfaces import Disk
 
 
 def parameter(name, value=1.0, unit="1"):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from noslip.base.errors import ModelError
-from noslip.model.files import parse_model
+from noslip import ModelError
+from noslip.model import parse_model
 
 SLED = """\
 format = 1

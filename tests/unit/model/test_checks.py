@@ -5,17 +5,12 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, RIM, body, hinge, more, one_fault, parameter, swap
 
-from noslip.base.errors import Fault, ModelError
-from noslip.model.bodies import Sphere
-from noslip.model.checks import check_model
-from noslip.model.forces import (
-    ForceInput,
-    JointDamper,
-    SpeedInput,
-)
-from noslip.model.joints import Angles, Free, Planar
-from noslip.model.model import IndependentSpeed, ModelBuilder
-from noslip.model.rows import PositionRow
+from noslip import Fault, ForceInput, IndependentSpeed, ModelBuilder, ModelError, SpeedInput
+from noslip.forces import JointDamper
+from noslip.joints import Angles, Free, Planar
+from noslip.model import check_model
+from noslip.rows import PositionRow
+from noslip.shapes import Sphere
 
 
 def test_good_models_have_no_faults():

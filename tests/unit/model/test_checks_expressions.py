@@ -5,17 +5,16 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, faults, more, one_fault, swap
 
-from noslip.base.families import members_of
-from noslip.model.bodies import Box, Placement
-from noslip.model.checks import check_model
-from noslip.model.contacts import Rolling
-from noslip.model.forces import JointDamper, SpeedInput, Wrench
-from noslip.model.grounds import AbstractGround, HeightGround, ParametricGround, RevolvedGround
-from noslip.model.model import IndependentSpeed
-from noslip.model.quantities import Parameter
-from noslip.model.rows import PositionRow, VelocityRow
+from noslip import IndependentSpeed, Parameter, Placement, SpeedInput
+from noslip.base import members_of
+from noslip.contacts import Rolling
+from noslip.forces import JointDamper, Wrench
+from noslip.grounds import AbstractGround, HeightGround, ParametricGround, RevolvedGround
+from noslip.model import check_model
 from noslip.model.schema import keys_of
-from noslip.model.surfaces import AbstractSurface, Ball, ParametricSurface, RevolvedSurface
+from noslip.rows import PositionRow, VelocityRow
+from noslip.shapes import Box
+from noslip.surfaces import AbstractSurface, Ball, ParametricSurface, RevolvedSurface
 
 
 def position(expression, model=CART):

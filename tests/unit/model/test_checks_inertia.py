@@ -12,11 +12,11 @@ from hypothesis import settings as hypothesis
 from random_trees import trees
 
 import noslip as ns
-from noslip.base.errors import Fault
-from noslip.formulations.desantis import body_jacobian
-from noslip.kinematics.kinematics import trace
-from noslip.model.checks import _turns, check_model
-from noslip.model.model import topology
+from noslip import Fault
+from noslip.formulations import body_jacobian
+from noslip.kinematics import trace
+from noslip.model import check_model, topology
+from noslip.model.checks import _turns
 
 FLAT = {"inertia": None, "moment": 1.0}
 ABOUT_Z = ns.joints.Revolute(axis=(0.0, 0.0, -2.0))

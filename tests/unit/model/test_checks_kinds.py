@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, RIM, faults, more, one_fault, swap
 
-from noslip.model.bodies import Box
-from noslip.model.checks import check_model
-from noslip.model.files import model_to_toml, parse_model
-from noslip.model.joints import Planar
-from noslip.model.model import ModelBuilder, Scenario
+from noslip import ModelBuilder, Scenario
+from noslip.joints import Planar
+from noslip.model import check_model, model_to_toml, parse_model
+from noslip.shapes import Box
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,11 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, RIM, body, faults, hinge, more, one_fault, swap
 
-from noslip.model.checks import check_model
-from noslip.model.contacts import KnifeEdge, Plane, Rolling
-from noslip.model.forces import (
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    Motor,
-    SpeedInput,
-    Spring,
-    Wrench,
-)
-from noslip.model.model import IndependentSpeed
-from noslip.model.surfaces import Ball
+from noslip import IndependentSpeed, SpeedInput
+from noslip.contacts import KnifeEdge, Plane, Rolling
+from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Wrench
+from noslip.model import check_model
+from noslip.surfaces import Ball
 
 REFERENCES = [
     (swap(CART, "joints", parent="crat"),

@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, RIM, body, faults, more, one_fault, parameter, swap
 
-from noslip.base.errors import Fault
-from noslip.model.bodies import Box, Cylinder, Placement, Ring, Sphere
-from noslip.model.checks import check_model
-from noslip.model.contacts import KnifeEdge
-from noslip.model.forces import JointFriction, Spring
-from noslip.model.joints import Angles, Free, Prismatic, Revolute
-from noslip.model.model import Scenario
-from noslip.model.surfaces import Ball, Disk, Torus
+from noslip import Fault, Placement, Scenario
+from noslip.contacts import KnifeEdge
+from noslip.forces import JointFriction, Spring
+from noslip.joints import Angles, Free, Prismatic, Revolute
+from noslip.model import check_model
+from noslip.shapes import Box, Cylinder, Ring, Sphere
+from noslip.surfaces import Ball, Disk, Torus
 
 
 def rolling(wheel):

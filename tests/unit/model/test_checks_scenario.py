@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, more, one_fault, parameter
 
-from noslip.base.errors import Fault, ModelError
-from noslip.model.checks import check_model
-from noslip.model.forces import SpeedInput
-from noslip.model.model import IndependentSpeed, Scenario
+from noslip import Fault, IndependentSpeed, ModelError, Scenario, SpeedInput
+from noslip.model import check_model
 
 
 def run(model=CART, **changes):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, body, faults, hinge, more, one_fault, swap
 
-from noslip.model.checks import check_model
-from noslip.model.forces import SpeedInput
-from noslip.model.joints import Fixed
+from noslip import SpeedInput
+from noslip.joints import Fixed
+from noslip.model import check_model
 
 TOPOLOGY = [
     (replace(CART, bodies=(), joints=(), forces=()), "the model has no bodies", "bodies"),

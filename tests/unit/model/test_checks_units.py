@@ -7,22 +7,14 @@ import pytest
 from cart_model import CART, FLYER, RIM, faults, more, parameter, swap
 
 import noslip as ns
-from noslip.expressions.arithmetic import UNITS, nominal, read_unit
-from noslip.model.checks import check_model, find_faults
-from noslip.model.expression_checks import dimension
-from noslip.model.forces import (
-    ForceInput,
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    Motor,
-    Spring,
-    Tire,
-    Wrench,
-)
-from noslip.model.model import IndependentSpeed, Scenario
-from noslip.model.rows import PositionRow, VelocityRow
-from noslip.model.surfaces import Ball, Torus
+from noslip import ForceInput, IndependentSpeed, Scenario
+from noslip.expressions import nominal, read_unit
+from noslip.expressions.arithmetic import UNITS
+from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Tire, Wrench
+from noslip.model import check_model, dimension
+from noslip.model.checks import find_faults
+from noslip.rows import PositionRow, VelocityRow
+from noslip.surfaces import Ball, Torus
 
 # names by their units
 WITH_UNITS = {

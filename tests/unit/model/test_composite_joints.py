@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.scene.assembly import scene
+from noslip.scene import scene
 
 MASS, LENGTH, G = 1.3, 0.4, 9.81
 INERTIA = (0.03, 0.05, 0.02)

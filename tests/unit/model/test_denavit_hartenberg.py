@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.parts.arms import LinkRow, serial_arm
+from noslip.model import LinkRow, serial_arm
 
 #: α_{i−1}, a_{i−1}, d_i, θ_i of a modified table; the second and fourth joints slide.
 TABLE = (

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.expressions.arithmetic import (
+from noslip.expressions import (
     FUNCTIONS,
-    MAX_DEPTH,
-    MAX_LENGTH,
     NUMBERS,
     Call,
     ExpressionError,
@@ -22,7 +20,8 @@ from noslip.expressions.arithmetic import (
     nominal,
     parse,
 )
-from noslip.model.rows import Dependence, dependence
+from noslip.expressions.arithmetic import MAX_DEPTH, MAX_LENGTH
+from noslip.model import Dependence, dependence
 
 
 @pytest.mark.parametrize(

@@ -9,37 +9,26 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from sled_file import SLED
 
-from noslip.base.errors import ModelError
-from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
-from noslip.model.checks import check_model
-from noslip.model.contacts import KnifeEdge, Plane, Rolling
-from noslip.model.expression_checks import vocabulary
-from noslip.model.files import model_to_toml, parse_model
-from noslip.model.forces import (
+from noslip import (
+    Body,
     ForceInput,
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    Motor,
-    SpeedInput,
-    Spring,
-    Wrench,
-)
-from noslip.model.joints import (
-    Angles,
-    Fixed,
-    Free,
+    IndependentSpeed,
     Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
+    Model,
+    ModelError,
+    Parameter,
+    Placement,
+    Scenario,
+    SpeedInput,
 )
-from noslip.model.model import IndependentSpeed, Model, Scenario
-from noslip.model.quantities import Parameter
-from noslip.model.rows import PositionRow, VelocityRow
+from noslip.contacts import KnifeEdge, Plane, Rolling
+from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Wrench
+from noslip.joints import Angles, Fixed, Free, Planar, Prismatic, Revolute, Spherical
+from noslip.model import check_model, model_to_toml, parse_model, vocabulary
 from noslip.model.schema import Kind, keys_of
-from noslip.model.surfaces import Ball, Disk, Torus
+from noslip.rows import PositionRow, VelocityRow
+from noslip.shapes import Box, Cylinder, Ring, Sphere
+from noslip.surfaces import Ball, Disk, Torus
 
 PAGE = (Path(__file__).parents[3] / "docs" / "model-files.md").read_text(encoding="utf-8")
 EXAMPLE = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]

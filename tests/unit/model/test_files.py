@@ -7,13 +7,13 @@ import pytest
 from cart_model import CART, FLYER, RIM, more, swap
 from sled_file import SLED, edited, faults
 
-from noslip.base.errors import ModelError
-from noslip.base.families import base_of
-from noslip.expressions.arithmetic import CONSTANTS, FUNCTIONS
-from noslip.model.files import load_model, model_to_toml, parse_model, read_model, save_model
-from noslip.model.forces import Motor
-from noslip.model.joints import AbstractJointType, Free
-from noslip.model.model import Model
+from noslip import Model, ModelError
+from noslip.base import base_of
+from noslip.expressions import CONSTANTS, FUNCTIONS
+from noslip.forces import Motor
+from noslip.joints import AbstractJointType, Free
+from noslip.model import load_model, model_to_toml, parse_model
+from noslip.model.files import read_model, save_model
 from noslip.model.schema import keys_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "model-files.md").read_text(encoding="utf-8")

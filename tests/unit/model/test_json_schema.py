@@ -9,7 +9,8 @@ import pytest
 
 import noslip as ns
 from noslip.base.families import isolated
-from noslip.model.files import model_schema, table_from_model
+from noslip.model import model_schema
+from noslip.model.files import table_from_model
 
 LIBRARY = Path(ns.__file__).parent / "library"
 PAGES = sorted((Path(__file__).parents[3] / "docs").glob("*.md"))

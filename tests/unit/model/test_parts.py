@@ -13,10 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.analysis.reactions import contact_forces, share_loads
-from noslip.base.families import isolated, members_of
+from noslip.analysis import contact_forces
+from noslip.analysis.reactions import share_loads
+from noslip.base import members_of
+from noslip.base.families import isolated
 from noslip.cli.main import main
-from noslip.model.files import parse_model
+from noslip.model import parse_model
 from noslip.model.parts.part import formula
 from noslip.model.schema import keys_of
 

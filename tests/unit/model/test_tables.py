@@ -3,7 +3,7 @@
 import pytest
 from sled_file import SLED, edited, faults
 
-from noslip.model.files import parse_model
+from noslip.model import parse_model
 
 
 def test_a_file_gives_its_model():

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from noslip.expressions.arithmetic import UNITS, UnitError, read_unit, unit_text
+from noslip.expressions import UnitError, read_unit, unit_text
+from noslip.expressions.arithmetic import UNITS
 
 #: What each derived unit is in base units, by its definition in SI.
 DEFINITIONS = {

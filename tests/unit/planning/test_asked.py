@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.files import model_to_toml, parse_model
+from noslip.model import model_to_toml, parse_model
 
 TASK = """
 [plan]

@@ -8,7 +8,8 @@ from PIL import Image
 import noslip as ns
 from noslip.planning.footprints import Surroundings, read_footprint
 from noslip.planning.obstacles import area, convex_hull, convex_parts, fewer_corners, separations
-from noslip.scene.assembly import frames, part_poses, scene
+from noslip.scene import frames, scene
+from noslip.scene.assembly import part_poses
 from noslip.show.plots.paths import path_sheet
 
 U_SHAPE = ((0, 0), (4, 0), (4, 4), (3, 4), (3, 1), (1, 1), (1, 4), (0, 4))

@@ -4,9 +4,9 @@ import pytest
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.control.closed_loop import Tracking
+from noslip import PlantLaw
 from noslip.control.reference_motion import reference_motion
-from noslip.control.true_plant import PlantLaw
+from noslip.controllers import Tracking
 
 START = {"cart.position": 0.1, "cart.speed": 0.3}
 BY = ["m", "cart.position"]

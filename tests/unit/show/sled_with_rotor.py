@@ -9,12 +9,7 @@
 """
 
 import noslip as ns
-from noslip.formulations.boltzmann_hamel import BoltzmannHamel
-from noslip.formulations.complement import NaturalComplement
-from noslip.formulations.desantis import DeSantis
-from noslip.formulations.gibbs_appell import GibbsAppell
-from noslip.formulations.multipliers import Multipliers
-from noslip.formulations.vakonomic import Vakonomic
+from noslip import BoltzmannHamel, DeSantis, GibbsAppell, Multipliers, NaturalComplement, Vakonomic
 
 REDUCED = (NaturalComplement(), DeSantis(), BoltzmannHamel(), GibbsAppell())
 METHODS = {f.word: f for f in (*REDUCED, Multipliers(), Vakonomic())}

@@ -10,8 +10,8 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noslip.engines.program import LOOKUPS, MEANINGS, interpret, trace_program
-from noslip.engines.sympy_target import apply_kind
+from noslip.engines import apply_kind, trace_program
+from noslip.engines.program import LOOKUPS, MEANINGS, interpret
 from noslip.show.equations.polynomials import (
     ONE,
     Algebra,

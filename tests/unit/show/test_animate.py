@@ -14,10 +14,11 @@ from recordings import read_recording
 
 import noslip as ns
 from noslip.cli import main
-from noslip.scene.assembly import frames, scene
-from noslip.scene.cameras import Camera, CameraView
-from noslip.scene.film import Film, nearest_pixels, shadows
-from noslip.show.animate import film_rate, recorded
+from noslip.scene import Camera, Film, frames, scene
+from noslip.scene.cameras import CameraView
+from noslip.scene.film import nearest_pixels, shadows
+from noslip.show import recorded
+from noslip.show.animate import film_rate
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ from color_vision import WITHOUT, contrast, linear, oklab
 from runs_to_plot import lines_of, run_of
 
 import noslip as ns
-from noslip.scene import colors, overlays
-from noslip.scene.geometry import rgb
+from noslip.scene import colors, overlays, rgb
 from noslip.show.plots.sheets import DASHES
 
 

@@ -11,12 +11,10 @@ import pytest
 from sled_with_rotor import METHODS, model
 
 import noslip as ns
-from noslip.base.families import known_formats
+from noslip.base import known_formats
+from noslip.formats import AbstractEquationFormat
 from noslip.show.equations.derivations import derivation
-from noslip.show.equations.documents import (
-    AbstractEquationFormat,
-    markdown_document,
-)
+from noslip.show.equations.documents import markdown_document
 from noslip.show.equations.layout import Paragraph, Section
 from noslip.show.equations.small_motions import linear_equations
 

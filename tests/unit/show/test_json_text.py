@@ -3,7 +3,7 @@
 import json
 import math
 
-from noslip.show.run_folder import json_text
+from noslip.show import json_text
 
 
 def strict(text):

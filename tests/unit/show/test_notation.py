@@ -4,10 +4,11 @@ import pytest
 from sled_with_rotor import METHODS, model
 
 import noslip as ns
-from noslip.base.families import known_formats
-from noslip.expressions.letters import read_symbol
+from noslip.base import known_formats
+from noslip.expressions import read_symbol
+from noslip.formats import AbstractEquationFormat
 from noslip.show.equations.derivations import derivation
-from noslip.show.equations.documents import AbstractEquationFormat, equations_text
+from noslip.show.equations.documents import equations_text
 from noslip.show.equations.layout import (
     Glyph,
     escape_latex,

@@ -20,18 +20,10 @@ from runs_to_plot import audited, run_of, system_of, tracked
 from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
-from noslip.scene.assembly import frames, start_frame
-from noslip.scene.colors import INK
-from noslip.show import displays
+from noslip.scene import INK, frames, start_frame
+from noslip.show import displays, equations_html, install_displays
 from noslip.show.displays import matrices_html, portrait
-from noslip.show.notebook import (
-    EQUATIONS,
-    FIGURE,
-    TABLES,
-    equations_html,
-    equations_latex,
-    install_displays,
-)
+from noslip.show.notebook import EQUATIONS, FIGURE, TABLES, equations_latex
 
 MARKUP = "<script>alert('x')</script> & <b>bold</b>"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.quantities import NumberReader
+from noslip.model import NumberReader
 from noslip.show.papers import (
     HEIGHT,
     SCHEMATICS,

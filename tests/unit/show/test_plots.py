@@ -7,9 +7,10 @@ import pytest
 from runs_to_plot import MODELS, audited, drawn, lines_of, names_beside, run_of, tracked
 
 import noslip as ns
-from noslip.show.headlines import QUANTITIES, unit_text
+from noslip.show import FIGURES, unit_text
+from noslip.show.headlines import QUANTITIES
 from noslip.show.plots.panels import by_magnitude
-from noslip.show.plots.plotting import FIGURES, run_sheets
+from noslip.show.plots.plotting import run_sheets
 
 HISTORIES = ("histories", "coordinates", "speeds", "accelerations", "inputs", "reactions")
 #: A disk that rolls by itself has no inputs, an arm no rows.

@@ -9,9 +9,10 @@ from PIL import Image
 from runs_to_plot import run_of
 
 import noslip as ns
-from noslip.scene.colors import PALETTE
+from noslip.scene import PALETTE
+from noslip.show import FigureFile
 from noslip.show.plots import painting
-from noslip.show.plots.painting import FigureFile, png_bytes, svg_text
+from noslip.show.plots.painting import png_bytes, svg_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 BEGINNINGS = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}

@@ -10,7 +10,7 @@ from PIL import Image
 from runs_to_plot import audited, run_of
 from scipy.ndimage import maximum_filter, minimum_filter
 
-from noslip.scene.colors import INK, PALETTE
+from noslip.scene import INK, PALETTE
 from noslip.show.plots import painting
 from noslip.show.plots.painting import DPI, figure_of, png_bytes, sheet_png, sheet_svg
 from noslip.show.plots.panels import lay_out, phase_panels

@@ -6,8 +6,9 @@ from runs_to_plot import MODELS, lines_of, names_beside, run_of, system_of, trac
 from scipy.spatial import ConvexHull
 
 import noslip as ns
-from noslip.analysis.reactions import motion_of, sampled
-from noslip.show.plots.paths import Outliner, ground_paths, ground_plane, hull, pose_function
+from noslip.analysis import motion_of, sampled
+from noslip.show import ground_plane
+from noslip.show.plots.paths import Outliner, ground_paths, hull, pose_function
 
 
 def test_paths_are_the_columns_of_the_run():

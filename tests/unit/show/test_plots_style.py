@@ -7,8 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from runs_to_plot import MODELS, audited, run_of, tracked
 
 import noslip as ns
-from noslip.scene.colors import INK, PALETTE
-from noslip.scene.geometry import rgb
+from noslip.scene import INK, PALETTE, rgb
 from noslip.show.plots.painting import figure_of
 from noslip.show.plots.plotting import run_sheets
 from noslip.show.plots.sheets import (

@@ -12,10 +12,11 @@ from html_page import HtmlPage
 
 import noslip as ns
 from noslip.cli import main
+from noslip.show import number_text, report_html
 from noslip.show.plots.panels import adapted_panels, main_signals, signal_panels
 from noslip.show.report import sections
-from noslip.show.report.elements import number_text, words
-from noslip.show.report.sections import LONGEST, answers, gather, pace, report_html
+from noslip.show.report.elements import words
+from noslip.show.report.sections import LONGEST, answers, gather, pace
 
 SECTIONS = {
     "motion": "Motion",

@@ -10,11 +10,12 @@ from scipy.integrate import cumulative_simpson
 
 import noslip as ns
 from mechanisms import MECHANISMS
-from noslip.algebra.spatial import quaternion_from_angles, rotation_from_angles
-from noslip.model.bodies import WORLD, box, cone, cylinder, ring, sphere
-from noslip.model.quantities import angles_of, number, numbers, rotation_to
-from noslip.scene.assembly import frames, part_poses, scene
-from noslip.scene.cameras import CameraView, camera, extent, followed, is_far
+from noslip.algebra import quaternion_from_angles, rotation_from_angles
+from noslip.model import WORLD, angles_of, cone, cylinder, number, numbers, rotation_to
+from noslip.model.bodies import box, ring, sphere
+from noslip.scene import camera, frames, is_far, scene
+from noslip.scene.assembly import part_poses
+from noslip.scene.cameras import CameraView, extent, followed
 from noslip.scene.geometry import (
     placed,
     quaternions_of,

@@ -8,8 +8,9 @@ import pytest
 from newton_euler import NewtonEuler
 
 import noslip as ns
-from noslip.model.quantities import numbers
-from noslip.scene.assembly import film_times, frames
+from noslip.model import numbers
+from noslip.scene import frames
+from noslip.scene.assembly import film_times
 from noslip.scene.geometry import rotations_of
 
 LIBRARY = tuple(ns.MODELS)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines import System
-from noslip.library import MODELS
+from noslip import MODELS, System
 from noslip.scene import start_frame
 from noslip.show.equations.layout import Picture
 from noslip.show.equations.sketch import _coordinates, _opened, _Poses, sketch

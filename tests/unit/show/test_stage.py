@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.scene.assembly import frames, scene
-from noslip.scene.stage import GHOST, Stage, quiet_server
+from noslip.scene import GHOST, Stage, frames, scene
+from noslip.scene.stage import quiet_server
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from noslip.engines.native import compile_wide
-from noslip.engines.program import Program
+from noslip.engines import Program, compile_wide
 from noslip.simulation.batches.batch_code import LanePlan, TableSets, empty_results, run_lanes
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import EMPTY, NativeLoop, NativeResult

@@ -10,8 +10,7 @@ import casadi as ca
 import numpy as np
 from native_lanes import compare_in_lanes
 
-from noslip.engines.native import compile_native
-from noslip.engines.program import trace_program
+from noslip.engines import compile_native, trace_program
 from noslip.simulation.native_run import NativeLoop
 
 #: Entries of vectors that a function below may read.

@@ -6,7 +6,7 @@ import pytest
 from batch_runs import COUNT, TIGHT, alone, compare, starts_of_disks, varied
 
 import noslip as ns
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
+from noslip.simulation import AbstractInputLaw, InputGenerator
 from noslip.simulation.starts import completion
 
 

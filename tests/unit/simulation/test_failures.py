@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.inputs import plan_inputs
+from noslip.simulation import plan_inputs
 from noslip.simulation.samples import undefined_input
 
 RK4 = {"method": "rk4", "step": 0.02}

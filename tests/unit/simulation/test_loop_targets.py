@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from llvmlite import binding
 
-from noslip.engines.ir_writer import Target
+from noslip.engines import Target
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.writer import Shape
 

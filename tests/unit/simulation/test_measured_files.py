@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import SimulationError
+from noslip import SimulationError
 
 LOG = "stamp,pos_x,heading,speed,torque\n0,10,90,3.6,1\n20,30,180,7.2,2\n50,70,45,0,4\n"
 COLUMNS = """

@@ -7,8 +7,8 @@ import pytest
 import noslip as ns
 from noslip.engines.cuda_driver import cuda_device
 from noslip.engines.devices import HostDevice
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
-from noslip.simulation.loop.philox import normals, uniforms, words
+from noslip.simulation import AbstractInputLaw, InputGenerator, uniforms
+from noslip.simulation.loop.philox import normals, words
 
 
 @pytest.mark.parametrize(

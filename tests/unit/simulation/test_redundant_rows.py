@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import SimulationError
-from noslip.simulation import request
-from noslip.simulation.request import row_parameters, with_regular_rows
+from noslip import SimulationError
+from noslip.simulation import request, with_regular_rows
+from noslip.simulation.request import row_parameters
 
 
 @pytest.fixture(scope="module")

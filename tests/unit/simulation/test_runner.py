@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from native_runs import native, planned
 
-from noslip.base.errors import SimulationError
+from noslip import SimulationError
+from noslip.simulation import run_workers
 from noslip.simulation.loop import rules
-from noslip.simulation.native_run import WORKER, run_workers
+from noslip.simulation.native_run import WORKER
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.grounds import GridGround
-from noslip.model.quantities import NumberReader
+from noslip.grounds import GridGround
+from noslip.model import NumberReader
 
 #: A level floor with a narrow bump at x = 1.
 BUMP = "0.1*exp(-((x - 1)/0.07)^2)"

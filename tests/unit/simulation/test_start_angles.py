@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import noslip as ns
-from noslip.algebra.spatial import angles_from_quaternion, quaternion_from_angles, traced_angles
+from noslip.algebra import angles_from_quaternion, quaternion_from_angles, traced_angles
 
 SEQUENCES = [
     "".join(axes)

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from noslip.engines.ir_writer import PLACE, WHOLE, Given, Target, Value
-from noslip.engines.machine_code import stored_machine_code
+from noslip.engines import Given, Target, Value, stored_machine_code
+from noslip.engines.ir_writer import PLACE, WHOLE
 from noslip.simulation.loop.rules import SAFETY, next_step
 from noslip.simulation.loop.steps import next_step as loop_next_step
 from noslip.simulation.loop.writer import LoopWriter, Shape

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.inputs import TimeFeatures
+from noslip.simulation import TimeFeatures
 
 t, x, p = ca.SX.sym("t"), ca.SX.sym("x"), ca.SX.sym("p")
 

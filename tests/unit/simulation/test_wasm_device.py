@@ -12,8 +12,8 @@ from batch_runs import starts_of_disks
 
 import noslip as ns
 from noslip.analysis import scenario_start
+from noslip.engines import trace_program
 from noslip.engines.devices import HostDevice
-from noslip.engines.program import trace_program
 from noslip.engines.web_assembly import WasmDevice, WasmTarget, compile_module
 
 STARTS = {

@@ -15,7 +15,7 @@ import zstandard
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from noslip.studio.server import Studio
+from noslip.studio import Studio
 
 #: Seconds for anything that the studio must do.
 PATIENCE = 60.0

@@ -9,7 +9,7 @@ from studio_record import show
 
 import noslip as ns
 from noslip.control.controlled_runs import run_scenario
-from noslip.model.files import parse_model
+from noslip.model import parse_model
 from noslip.studio.choice import PATH, ModelCatalog, PageView
 from noslip.studio.page.control_panels import KINDS, file_stem, make_file
 

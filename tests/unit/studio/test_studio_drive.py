@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.driving import FORCE, PLACE, SPEED, Driver, Servo, make_controls
-from noslip.library import MODELS
-from noslip.scene.assembly import frames as make_frames
-from noslip.scene.assembly import scene
-from noslip.simulation.starts.completion import complete_start
+from noslip import MODELS
+from noslip.control import PLACE, SPEED, Driver, make_controls
+from noslip.control.driving import FORCE, Servo
+from noslip.scene import frames as make_frames
+from noslip.scene import scene
+from noslip.simulation import complete_start
 from noslip.studio.session import DriveFrames
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")

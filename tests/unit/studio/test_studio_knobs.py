@@ -3,12 +3,11 @@
 import pytest
 
 import noslip as ns
+from noslip import MODELS, Parameter
 from noslip.control.controlled_runs import run_scenario
 from noslip.control.member_texts import parse_timing
 from noslip.control.path_geometry import length
-from noslip.library import MODELS
-from noslip.model.quantities import Parameter
-from noslip.show.explore import Knob
+from noslip.show import Knob
 from noslip.studio.choice import (
     chosen_start,
     first_choice,

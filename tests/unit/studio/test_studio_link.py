@@ -7,7 +7,8 @@ import pytest
 from studio_record import Record, show
 
 import noslip as ns
-from noslip.base.errors import SimulationError
+from noslip import SimulationError
+from noslip.studio import Studio, find_link, read_link
 from noslip.studio.choice import (
     INPUTS,
     PATH,
@@ -17,12 +18,9 @@ from noslip.studio.choice import (
     PageView,
     changed_choice,
     differences,
-    find_link,
-    read_link,
     write_link,
 )
 from noslip.studio.page.browser import Visit, read_visit
-from noslip.studio.server import Studio
 from noslip.studio.session import Cancel, Session, perform
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from studio_record import show
 
-from noslip.base.errors import Fault
+from noslip import Fault
 from noslip.studio.choice import ModelCatalog
 from noslip.studio.page.plots_panel import (
     column,

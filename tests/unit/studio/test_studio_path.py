@@ -7,7 +7,7 @@ import pytest
 from studio_record import Record, show
 
 import noslip as ns
-from noslip.scene.assembly import scene
+from noslip.scene import scene
 from noslip.scene.stage import quiet_server
 from noslip.studio.choice import DRAWN, PATH, ModelCatalog, changed_choice, differences
 from noslip.studio.page.scene_panel import Floor, PathHandles, path_shape

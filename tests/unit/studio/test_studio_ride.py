@@ -9,9 +9,10 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.control.driving import FORCE, REACH, SPEED, Driver, make_controls, regulate
-from noslip.scene.assembly import scene
-from noslip.simulation.starts.completion import complete_start
+from noslip.control import SPEED, Driver, make_controls
+from noslip.control.driving import FORCE, REACH, regulate
+from noslip.scene import scene
+from noslip.simulation import complete_start
 from noslip.studio.choice import ModelCatalog, first_choice
 from noslip.studio.session import Session, continued_start, drive_start
 

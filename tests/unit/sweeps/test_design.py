@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noslip.base.errors import SimulationError
+from noslip import SimulationError
 from noslip.sweeps.design import Design, factor_from_json, read_design
 
 CONSTANTS = {"r": 0.5, "m": 2.0}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from noslip.sweeps import SobolIndices
 from noslip.sweeps.design import read_design
-from noslip.sweeps.measures import SobolIndices
 
 NAMES = ("a", "b", "c")
 #: y = sin a + 7 sin² b + 0.1 c⁴ sin a on (−π, π)³ (Saltelli et al. 2008)

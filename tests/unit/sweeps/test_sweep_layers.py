@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noslip.sweeps.design import AxisFactor, Design
+from noslip.sweeps import AxisFactor
+from noslip.sweeps.design import Design
 from noslip.sweeps.measures import (
     Layer,
     layer_from_json,

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.errors import StorageError
-from noslip.sweeps.store import StoreReader, read_store
+from noslip import StorageError
+from noslip.sweeps import StoreReader
+from noslip.sweeps.store import read_store
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "hostile"))
