@@ -699,6 +699,14 @@ def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
     return plan.function(t, state, base, plan.parameters)[: plan.num_inputs]
 
 
+def law_rates(plan: InputPlan, t: float, state: Array) -> Array:
+    """ż of the law that gives the inputs, at a state outside the loop."""
+    if plan.function is None or not plan.num_states:
+        return EMPTY
+    base = driven(plan.base, plan.tables, t)
+    return plan.function(t, state, base, plan.parameters)[plan.num_inputs :]
+
+
 def settable_inputs(system: System) -> list[str]:
     """Names of inputs that can be given: u and w."""
     model = system.model

@@ -323,6 +323,15 @@ def test_a_controller_believes_in_rolling():
     assert ("left", "slips") in {(e.contact, e.what) for e in fast.contact_events}
     assert fast.energy_drift < 1e-6
     assert np.max(fast.path_errors.distance) > 0.01
+    assert max(np.max(fast[f"{wheel}.grip"]) for wheel in ("left", "right")) < 1.0 + 1e-8
+    # a sampled one comes to it with slope one; what begins to slip turns as the law says
+    until = {"timing": ns.timing.Quintic(duration=6.5), "duration": 2.2, "contact": "coulomb"}
+    loops = [ns.ControlLoop(controller="path", period=period) for period in (0.0, 2e-4, 1e-3)]
+    runs = [ns.track(system, path, controller=loop, **until) for loop in loops]
+    assert all([e.what for e in run.contact_events] == ["slips", "slips"] for run in runs)
+    errors = [np.max(np.abs(run["base.x"] - runs[0]["base.x"])) for run in runs]
+    assert errors[2] < 1e-3
+    assert errors[1] < 0.3 * errors[2]
 
 
 @pytest.mark.slow

@@ -78,9 +78,14 @@ class Automaton:
     """
 
     def __init__(
-        self, mechanism: ContactMechanism, values: Array, rtol: float, atol: float
+        self,
+        mechanism: ContactMechanism,
+        values: Array,
+        tolerances: tuple[float, float],
+        near: Callable[[tuple[str, ...], float, Array, Array], State],
     ) -> None:
-        self.mechanism, self.values = mechanism, values
+        self.mechanism, self.values, self._near = mechanism, values, near
+        rtol, atol = tolerances
         self.law = mechanism.coefficients(values)
         self.mu, self.e = self.law.friction, self.law.restitution
         self.onset: dict[int, float] = {}
@@ -149,7 +154,6 @@ class Automaton:
         triggers: list[tuple[int, str]],
         columns: Array,
         vdot: Array,
-        near: Callable[[float, Array, Array], State],
     ) -> Changed:
         """What the guards that have fallen make of the motion."""
         contacts, kinds = self.mechanism.contacts, dict(triggers)
@@ -160,7 +164,7 @@ class Automaton:
                 "to 0.01, so that no finite load soon balances the friction it causes "
                 "(Painlevé's paradox)"
             )
-        self._near, self._at = near, at
+        self._at = at
         planar = [k for k, what in triggers if what == "lifts" and not contacts[k].lifts]
         if planar:
             raise Stuck(
@@ -225,14 +229,11 @@ class Automaton:
     def again(self, at: State, states: tuple[str, ...]) -> Changed:
         """States where inputs have jumped."""
         closed = [k for k, state in enumerate(states) if state != OFF]
-        self._near = lambda t, q, v: at._replace(t=t, q=q, v=v)
         chosen = self._choose(at, closed, {}, {k: states[k] for k in closed}, states)
         v, loss = held(self.probe(at), at.v, self.mechanism.contacts, chosen)
         return Changed(chosen, v, 0.0, loss)
 
     # steps of these
-
-    _near: Callable[[float, Array, Array], State]
 
     def _strike(
         self, probe: ContactNumbers, v: Array, landing: list[int], closed: list[int]
@@ -330,7 +331,8 @@ class Automaton:
                 continue
             self._directed(at, k, choice.d[i], probe, k in forced, old[k], turning, i)
         if turning:
-            rates = self._turns(at, probe, closed, items, choice, turning, a0, Psi)
+            there = at, tuple(states)
+            rates = self._turns(there, probe, closed, items, choice, turning, a0, Psi)
             for i, rate in zip(turning, rates, strict=True):
                 self._guide(closed[i], choice.d[i], float(rate), at.t)
         return tuple(states)
@@ -417,7 +419,7 @@ class Automaton:
 
     def _turns(
         self,
-        at: State,
+        there: tuple[State, tuple[str, ...]],
         probe: ContactNumbers,
         closed: list[int],
         items: list[ClosedContact],
@@ -430,6 +432,7 @@ class Automaton:
 
         Slip accelerations a(t, φ) stay along d: e_i·(a_t + a_φ φ̇) = 0 for each.
         """
+        at, states = there
         delta = 1e-5
         rows = [3 * k + j for k in closed for j in range(3)]
         vdot = a0 + Psi @ (probe.pushes(rows) @ choice.x.ravel())
@@ -443,8 +446,8 @@ class Automaton:
         def slips(s: float, angles: Array) -> Array:
             G, w0, _, _ = here
             if s:
-                there = self._near(at.t + s, at.q + s * qdot, at.v + s * vdot)
-                G, w0, _, _ = self._problem(self.probe(there), closed)
+                beside = self._near(states, at.t + s, at.q + s * qdot, at.v + s * vdot)
+                G, w0, _, _ = self._problem(self.probe(beside), closed)
             turned = list(choice.d)
             for i, angle in zip(which, angles, strict=True):
                 turned[i] = np.array([np.cos(angle), np.sin(angle)])

@@ -27,7 +27,7 @@ from noslip.simulation.contacts.states import (
     Kit,
 )
 from noslip.simulation.events import EventCode, compile_events, own_events, switch_texts
-from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
+from noslip.simulation.inputs import InputPlan, inputs_at, law_rates, plan_inputs
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import NativeLoop, NativeResult
 from noslip.simulation.request import RunOptions
@@ -68,6 +68,13 @@ SMALL_SHARE, EVENLY = 1e-3, 0.95
 AHEAD = 1e-7
 #: Guards this small, relative to their usual size, are zero.
 ZERO = 1e-10
+#: Guards this far below zero at a sample, relative to their usual size, have been missed.
+BROKEN = 1e-5
+BROKEN_WORDS = {
+    "lifts": "would have to pull",
+    "lands": "goes through its ground",
+    "slips": "holds more than its friction allows",
+}
 #: What contact states are called in the words of events.
 WORDS = {
     (ROLLS, SLIDES): "slips",
@@ -100,8 +107,8 @@ class ContactPart(NamedTuple):
         """(n, nx) states of the system, without those of an input law."""
         return np.ascontiguousarray(self.y[:, : self.system.num_states])
 
-    def evaluated(self) -> tuple[Array, Array]:
-        """(n, nv) v̇, and (n, c, 5) the columns of the kit."""
+    def evaluated(self) -> tuple[Array, Array, Array]:
+        """(n, nv) v̇, (n, c, 5) the columns of the kit, and (n, ne) events and angles."""
         angles = np.zeros((len(self.t), self.watched.num_angles))
         assert self.watched.whole is not None
         found = self.watched.whole.map(
@@ -110,7 +117,7 @@ class ContactPart(NamedTuple):
         num_v, num_columns = len(self.system.speeds), 5 * len(self.states)
         first = found.shape[1] - num_columns
         columns = found[:, first:].reshape(len(self.t), len(self.states), 5)
-        return found[:, first - num_v : first], columns
+        return found[:, first - num_v : first], columns, found[:, : first - 2 * num_v]
 
 
 class _SegmentCode(NamedTuple):
@@ -153,7 +160,8 @@ class _ContactRun:
             if name not in own.lifts and name not in own.limits
         }
         self._request = request._replace(system=mechanism.rolling, values=values, stop=stop)
-        self._automaton = Automaton(mechanism, values, request.rtol, request.atol)
+        tolerances = request.rtol, request.atol
+        self._automaton = Automaton(mechanism, values, tolerances, self._beside)
         self._values = self._automaton.values
         self._plans: dict[System, InputPlan] = {}
         self._codes: dict[tuple[SegmentBasis, tuple[str, ...]], _SegmentCode] = {}
@@ -267,11 +275,26 @@ class _ContactRun:
 
     def _y(self, system: System) -> Array:
         """[q; η; z; W; law] in a system."""
+        return self._y_of(system, self._t, self._q, self._v, self._law)
+
+    def _y_of(self, system: System, t: float, q: Array, v: Array, law: Array) -> Array:
         eta = self._mechanism.independent_values(
-            system, np.array([self._t]), self._q[None], self._v[None], self._values
+            system, np.array([t]), q[None], v[None], self._values
         )[0]
         work = [self._work] if system.does_work else []
-        return np.concatenate([self._q, eta, self._z, work, self._law])
+        return np.concatenate([q, eta, self._z, work, law])
+
+    def _beside(self, states: tuple[str, ...], t: float, q: Array, v: Array) -> State:
+        """A state shortly before or after this one, with what inputs are there.
+
+        What begins to slip turns with them: a law may take them from the motion.
+        """
+        system = self._mechanism.system(states)
+        plan = self._plan(system)
+        law = self._law
+        if law.size:
+            law = law + (t - self._t) * law_rates(plan, self._t, self._y(system))
+        return State(t, q, v, self._z, inputs_at(plan, t, self._y_of(system, t, q, v, law)))
 
     def _basis(self, basis: SegmentBasis) -> SegmentBasis:
         """Speeds that are regular where the motion is."""
@@ -454,17 +477,12 @@ class _ContactRun:
         self._check_chatter()
         triggers = self._triggers(system, result)
         before = self._states
-        plan = self._plan(system)
-
-        def near(t: float, q: Array, v: Array) -> State:
-            return State(t, q, v, self._z, inputs_at(plan, t, self._reached))
-
         if all(what == "switches" for _, what in triggers):
             changed = automaton.again(at, before)
         else:
             triggers = [x for x in triggers if x[1] != "switches"]
             columns = self._found[-5 * len(before) :].reshape(len(before), 5)
-            changed = automaton.handle(at, before, triggers, columns, self._vdot, near)
+            changed = automaton.handle(at, before, triggers, columns, self._vdot)
         self._take(changed)
         if changed.states == before:
             return here
@@ -543,14 +561,14 @@ class _ContactRun:
         request, parts = self._request, self._parts
         evaluated = [part.evaluated() for part in parts]
         segments = [
-            self._laid_out(part, rates) for part, (rates, _) in zip(parts, evaluated, strict=True)
+            self._laid_out(part, rates) for part, (rates, *_) in zip(parts, evaluated, strict=True)
         ]
         result = self.result
         if self.stuck:  # at a guard, which is none of the stops
             result = dataclasses.replace(result, code=rules.FINISHED, index=-1)
         run = assemble(request, segments, result, self.start, self.counts, again=again)
         own = self._asked.system
-        numbers = [columns for _, columns in evaluated]
+        numbers = [columns for _, columns, _ in evaluated]
         work = np.concatenate([_work(part) for part in parts])
         names = list(own.model.parameter_values())
         changes: dict[str, Any] = {
@@ -560,7 +578,7 @@ class _ContactRun:
             "contact": "coulomb",
             "contact_events": tuple(self.events),
             "extra": {**self._in_space(run.extra), **self._sources(run.t, numbers, reactions)},
-            "notes": (*run.notes, *self.start.notes, *self._notes(run.t)),
+            "notes": (*run.notes, *self.start.notes, *self._notes(run.t), *self._broken(evaluated)),
             "multipliers": self._reactions(numbers) if reactions else None,
         }
         if self.stuck:
@@ -648,6 +666,7 @@ class _ContactRun:
         contacts, parts = self._mechanism.contacts, self._parts
         law = self._automaton.law
         all_numbers = np.concatenate(numbers)
+        forces = np.concatenate([self._split(p, n) for p, n in zip(parts, numbers, strict=True)])
         codes = np.concatenate(
             [np.tile([CODES[s] for s in part.states], (len(part.t), 1)) for part in parts]
         )
@@ -655,7 +674,7 @@ class _ContactRun:
         for k, contact in enumerate(contacts):
             slip, load = all_numbers[:, k, :2], all_numbers[:, k, 2]
             slides = codes[:, k] == CODES[SLIDES]
-            force = np.linalg.norm(all_numbers[:, k, 3:] / [1.0, law.ratio[k]], axis=1)
+            force = np.linalg.norm(forces[:, k], axis=1)
             most = np.where(slides, law.friction[k], law.static[k]) * load
             grip = np.where(most > 0, force / np.where(most > 0, most, 1.0), 0.0)
             along = np.linalg.norm(slip[:, list(contact.ways)], axis=1)
@@ -677,6 +696,26 @@ class _ContactRun:
             struck[t >= time] += loss
         found["impact_loss"] = ("J", struck)
         return found | self._powers(t) | self._outputs()
+
+    def _split(self, part: ContactPart, columns: Array) -> Array:
+        """(n, c, 2) forces along the ground, those of an axle in proportion to what is left there.
+
+        Across headings they are divided by the ratio of friction there.
+        """
+        contacts, law = self._mechanism.contacts, self._automaton.law
+        forces = columns[:, :, 3:] / np.stack([np.ones_like(law.ratio), law.ratio], axis=-1)
+        for axle in {c.axle for c in contacts if c.axle >= 0}:
+            own = [k for k, c in enumerate(contacts) if c.axle == axle and part.states[k] == ROLLS]
+            if len(own) < 2:
+                continue
+            way = contacts[own[0]].way
+            signs = np.array([contacts[k].sign for k in own])
+            most = (law.static[own] * columns[:, own, 2]) ** 2 - forces[:, own, 1 - way] ** 2
+            room = np.sqrt(np.maximum(most, 0.0)) + 1e-300
+            total = forces[:, own, way] @ signs
+            share = room / room.sum(axis=1, keepdims=True)
+            forces[:, own, way] = share * total[:, None] * signs
+        return forces
 
     def _powers(self, t: Array) -> Sources:
         model = self._asked.system.model
@@ -727,6 +766,25 @@ class _ContactRun:
                     more = f" and {len(spans) - 3} times more" if len(spans) > 3 else ""
                     notes.append(f"contact '{contact.name}' {verb} from {listed}{more}")
         return tuple(notes)
+
+    def _broken(self, evaluated: list[tuple[Array, Array, Array]]) -> tuple[str, ...]:
+        """Notes on samples at which a contact pulls, penetrates, or holds more than it can."""
+        first, notes = len(self._request.stop), []
+        for part, (_, columns, events) in zip(self._parts, evaluated, strict=True):
+            labels = list(self._mechanism.kit(part.system, part.states).guards)
+            load = float(np.max(np.abs(columns[:, :, 2]), initial=1e-9))
+            sizes = {"lifts": load, "lands": 1.0, "slips": load**2}
+            for j, (k, what) in enumerate(labels, first):
+                size = load if k < -1 else sizes.get(what, np.inf)
+                low = np.flatnonzero(events[:, j] < -BROKEN * size)
+                if low.size:
+                    axle = [c.name for c in self._mechanism.contacts if c.axle == -2 - k]
+                    names = axle if k < 0 else [self._mechanism.contacts[k].name]
+                    notes.append(
+                        f"the run is not to be relied on from t = {part.t[low[0]]:.6g} s: "
+                        f"{', '.join(names)} {BROKEN_WORDS[what]} there"
+                    )
+        return tuple(notes[:1])
 
     def _spans(self, k: int, state: str) -> list[tuple[float, float]]:
         spans: list[tuple[float, float]] = []
