@@ -27,6 +27,7 @@ from noslip.analysis.instant import (
     speed_input_vectors,
     state_at,
 )
+from noslip.analysis.reactions import assumed_contacts
 from noslip.analysis.stacked import at_variant, least_stacked
 from noslip.base import Array, SimulationError, nearest, real_array
 from noslip.engines import AbstractDevice, RowFunction, System, require_system
@@ -76,6 +77,8 @@ class InverseDynamics:
     #: (nf,) generalized force on the independent speeds that no inputs can supply
     unreachable: Array
     independent_speeds: tuple[str, ...]  #: names of these speeds
+    #: state in which contacts that may slip are taken, ``rolls`` or ``off``, by name
+    contacts: dict[str, str] = field(default_factory=dict)
 
 
 def direct_kinematics(
@@ -343,6 +346,7 @@ def inputs_for(
         inputs=dict(zip(inputs, found[0].tolist(), strict=True)),
         unreachable=left[0],
         independent_speeds=tuple(x.name for x in system.independent_speeds),
+        contacts=assumed_contacts(system.model),
     )
 
 
@@ -406,6 +410,8 @@ class InverseDynamicsBatch(VariantResults):
     #: variants in other independent speeds, in which the motion is determined there
     others: dict[int, InverseDynamics] = field(repr=False)
     units: dict[str, str] = field(repr=False)  #: units of the inputs
+    #: state in which contacts that may slip are taken, ``rolls`` or ``off``, by name
+    contacts: dict[str, str] = field(default_factory=dict)
 
     def __getitem__(self, k: int) -> InverseDynamics:
         """The inputs of one variant."""
@@ -416,6 +422,7 @@ class InverseDynamicsBatch(VariantResults):
             inputs=at_variant(self.inputs, k),
             unreachable=self.unreachable[k],
             independent_speeds=self.independent_speeds,
+            contacts=self.contacts,
         )
 
     def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
@@ -536,6 +543,7 @@ def inverse_dynamics_batch(
                     inputs=dict(zip(forces, found[i].tolist(), strict=True)),
                     unreachable=left[i],
                     independent_speeds=named,
+                    contacts=assumed_contacts(model),
                 )
 
     def rates_of(here: System, k: int, first: int, start: Starts, u: Array, params: Array) -> Array:
@@ -566,6 +574,7 @@ def inverse_dynamics_batch(
         independent_speeds=tuple(names),
         others=others,
         units={i.name: i.unit for i in model.inputs},
+        contacts=assumed_contacts(model),
         variants=variants,
     )
 

@@ -248,6 +248,9 @@ def test_analyses_say_of_which_contact_states_they_speak(system_of):
     assert about.contacts == about.to_json()["contacts"] == rolls
     assert "left rolls, right rolls" in about.text()
     assert "left rolls, right rolls" in straight.text()
+    needed = ns.inverse_dynamics(system, given, {"base.vx": 1.0})
+    assert needed.contacts == rolls
+    assert ns.inverse_dynamics_batch(system, given, {"base.vx": [1.0]})[0].contacts == rolls
     assert any("taken to roll: 'left'" in note for note in ns.evaluate(system, {}).notes)
     plain = system_of("agv")
     assert ns.evaluate(plain, {}).notes == ()
