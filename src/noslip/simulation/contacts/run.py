@@ -645,19 +645,21 @@ class _ContactRun:
         return Segment(rolling, part.plan, part.t, states, part.inputs, crossings, sampled)
 
     def _reactions(self, numbers: list[Array]) -> Array:
-        """λ of all rows; along the ground what friction transmits, where a contact slides."""
+        """λ of all rows; along the ground what friction transmits: of an axle, by its split."""
         rows = [row.name for row in self._mechanism.rolling.kinematics.rows]
         found = []
         for part, columns in zip(self._parts, numbers, strict=True):
             here = part.system
             lam = here.multipliers.map(part.t, part.x, part.inputs, part.values)
             own = _by_name(lam, [row.name for row in here.kinematics.rows], rows)
+            forces = self._split(part, columns)
+            forces[:, :, 1] *= self._automaton.law.ratio
             for k, contact in enumerate(self._mechanism.contacts):
-                if part.states[k] == SLIDES:
+                if part.states[k] == SLIDES or contact.axle >= 0:
                     for way in contact.ways:
                         row = f"{contact.name}.{WAYS[way]}"
                         if row in rows:
-                            own[:, rows.index(row)] = columns[:, k, 3 + way]
+                            own[:, rows.index(row)] = forces[:, k, way]
             found.append(own)
         return np.concatenate(found)
 
