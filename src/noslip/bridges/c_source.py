@@ -329,6 +329,7 @@ def _law(system: System, controller: AbstractInputLaw, where: str) -> InputGener
             "give an input law: Tracking(motion=…, controller=…, …), or reference_motion(…).law",
         )
     law = controller.generator(system)
+    law.require_traced("C code")
     if law.noise.shape[0]:
         raise CompileError(
             "the controller uses random numbers, which the C code does not support",

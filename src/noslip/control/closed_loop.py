@@ -300,6 +300,62 @@ class CustomController(AbstractController):
         return forces
 
 
+class AbstractAskedController(AbstractController):
+    """A law in Python, asked at each sample for the force inputs, which are held until the next."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Hashable:
+        """Its kind: the code is that of what it is shown, whatever it answers."""
+        return "asked", type(self).__qualname__
+
+    @abc.abstractmethod
+    def shown(self, system: System, reference: Reference) -> ca.SX:
+        """What it is shown, in the system's symbols and the reference's."""
+
+    @abc.abstractmethod
+    def ask(self, system: System) -> Callable[[float, Array], Array]:
+        """The function of a run: from the time and what is shown to one number an input."""
+
+    def asked(self, system: System) -> ca.SX:
+        """(nu,) symbols of its answers."""
+        num = len(system.model.inputs)
+        found: ca.SX = system.cached(("asked", num), lambda: ca.SX.sym("asked", num))
+        return found
+
+    def forces(self, system: System, reference: Reference) -> ca.SX:
+        """Its answers."""
+        return self.asked(system)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampledController(AbstractAskedController):
+    """A law of your own in Python: f(t, q, v, reference q, reference v) in numbers, at samples.
+
+    v are independent speeds. It needs a period: ``ControlLoop(controller=f, period=0.02)``.
+    """
+
+    law: Callable[
+        [float, Array, Array, Array, Array], Any
+    ]  #: returns a number for each force input
+
+    def shown(self, system: System, reference: Reference) -> ca.SX:
+        """Coordinates and independent speeds, and those of the reference."""
+        kin = system.kinematics
+        return ca.vertcat(kin.symbols.q, kin.eta, reference.q, reference.eta)
+
+    def ask(self, system: System) -> Callable[[float, Array], Array]:
+        """The law, of what is shown in its parts."""
+        nq, nf = len(system.coordinates), len(system.independent_speeds)
+        ends = np.cumsum([nq, nf, nq])
+
+        def asked(t: float, shown: Array) -> Array:
+            return np.asarray(self.law(t, *np.split(shown, ends)), dtype=float)
+
+        return asked
+
+
 def check_gains(law: AbstractControllerPlan, *names: str) -> None:
     """Refuse gains that are negative, which lead away, or no numbers."""
     for name in names:
@@ -406,6 +462,8 @@ class Tracking(AbstractInputLaw):
         settings = self.controller.key, tuple(self.limits.items()), self.period
         key = ("track", program_key(self.motion, ()), settings)
         found = system.cached(("traced loop", key), lambda: self._traced(system, program.reference))
+        if isinstance(self.controller, AbstractAskedController):
+            found = dataclasses.replace(found, ask=self.controller.ask(system))
         motion, start = program.reference.motion, found.start.copy()
         begun = motion.start_with(self.reference_start)
         start[: len(begun)] = begun
@@ -469,9 +527,22 @@ class Tracking(AbstractInputLaw):
                 )
             return self._sampled(system, reference, forces)
         loop = self._continuous(system, reference, forces)
+        if isinstance(self.controller, AbstractAskedController):
+            loop = self._asked(system, reference, loop)
         loop = self.controller.with_speed_inputs(system, reference, loop, self.limits)
         return dataclasses.replace(
             loop, inputs={name: ca.densify(e) for name, e in loop.inputs.items()}
+        )
+
+    def _asked(self, system: System, reference: Reference, loop: InputGenerator) -> InputGenerator:
+        """A loop with what its Python law is shown."""
+        law = self.controller
+        assert isinstance(law, AbstractAskedController)
+        return dataclasses.replace(
+            loop,
+            ask=law.ask(system),
+            shown=ca.densify(law.shown(system, reference)),
+            asked=law.asked(system),
         )
 
     def _continuous(
@@ -512,6 +583,8 @@ class Tracking(AbstractInputLaw):
         if speeds:
             update = ca.substitute([update], [system.equations.inputs[len(names) :, :]], [now])[0]
         units = {i.name: i.unit for i in system.inputs}
+        if isinstance(self.controller, AbstractAskedController):
+            continuous = self._asked(system, reference, continuous)
         return dataclasses.replace(
             continuous,
             inputs=continuous.inputs | ramps,

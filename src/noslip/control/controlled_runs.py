@@ -39,9 +39,11 @@ import numpy as np
 from noslip.analysis import scenario_start, split_changes
 from noslip.base import Array, SimulationError, as_number, find_member, nearest
 from noslip.control.closed_loop import (
+    AbstractAskedController,
     AbstractController,
     AbstractControllerPlan,
     FeedForward,
+    SampledController,
     Tracking,
 )
 from noslip.control.driving import Balance
@@ -120,7 +122,7 @@ class ControlLoop:
     """Control of a motion: the feedback, and the limits of its inputs."""
 
     #: feedback, or its text as in ``"pose:kx=2"``; None for the forces of inverse dynamics alone
-    controller: AbstractControllerPlan | str | None = None
+    controller: AbstractControllerPlan | str | Callable[..., Any] | None = None
     inputs: tuple[str, ...] = ()  #: force inputs to use without feedback; all by default
     #: input name → largest magnitude, under feedback
     limits: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -142,7 +144,11 @@ class ControlLoop:
             from noslip.control.member_texts import parse_controller
 
             return parse_controller(self.controller, known)
-        return FeedForward() if self.controller is None else self.controller
+        if self.controller is None:
+            return FeedForward()
+        if isinstance(self.controller, AbstractControllerPlan):
+            return self.controller
+        return SampledController(law=self.controller)
 
     def check(self, system: System, feedback: AbstractControllerPlan, where: str) -> None:
         """Refuse options that are not known, or would be ignored; `where` is for messages."""
@@ -161,6 +167,12 @@ class ControlLoop:
         period = self.period
         if not 0 <= as_number(period) < math.inf:
             raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
+        if isinstance(feedback, AbstractAskedController) and not period:
+            raise SimulationError(
+                "a controller in Python is asked at samples, and the loop is continuous",
+                where,
+                "give a period: ControlLoop(controller=…, period=0.02)",
+            )
         if feedback.is_open and (self.limits or period):
             raise SimulationError(
                 "limits and a period need a controller, and none is given",
@@ -176,7 +188,7 @@ class ControlLoop:
 
 
 #: How a motion is controlled: a loop, or its controller or that one's text alone.
-Controlled: TypeAlias = ControlLoop | AbstractControllerPlan | str | None
+Controlled: TypeAlias = ControlLoop | AbstractControllerPlan | str | Callable[..., Any] | None
 
 
 def control_loop(controller: Controlled) -> ControlLoop:

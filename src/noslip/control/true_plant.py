@@ -374,7 +374,7 @@ class PlantLaw(AbstractInputLaw):
         t = system.kinematics.symbols.t
         true = self._true(system)
         sampled = self._sampled if self.period else self._continuous
-        loop = _Loop(system, names, given, law, t, z, known, true)
+        loop = _Loop(system, names, given, law, t, z, known, true, own.asked)
         parts = sampled(loop)
         inputs = {**parts.inputs, **self._disturbances(system)}
         update = parts.update
@@ -402,6 +402,7 @@ class PlantLaw(AbstractInputLaw):
             update=update,
             period=self.period,
             noise=parts.noise,
+            shown=parts.shown,
             seed=self.plant.seed,
             run=self.plant.run,
             guards=(),
@@ -434,7 +435,8 @@ class PlantLaw(AbstractInputLaw):
             known = np.concatenate([self.known, own.parameter_values])
             biases = {x.of: x.bias for x in self.plant.plain_sensors}
             seen = self._true(system) + ca.DM([biases.get(n, 0.0) for n in _seen_names(self.model)])
-            wanted, _ = _law_function(self.model, own)(s.t, seen, z, ca.DM(known))
+            law = _law_function(self.model, own)
+            wanted, _, _ = law(s.t, seen, z, ca.DM(known), ca.SX(own.asked))
             both = [s.t, s.q, kin.eta, z, s.params, s.w]
             found = ca.Function("signals", both, [ca.densify(seen), wanted])
             speeds = [i.name for i in system.model.speed_inputs]
@@ -491,7 +493,7 @@ class PlantLaw(AbstractInputLaw):
     def _continuous(self, loop: _Loop) -> _Parts:
         biases = {s.of: s.bias for s in self.plant.plain_sensors}
         seen = loop.true + ca.DM([biases.get(n, 0.0) for n in _seen_names(self.model)])
-        wanted, law_rates = loop.call(seen, loop.z)
+        wanted, law_rates, _ = loop.call(seen, loop.z)
         inputs = {name: wanted[k] for name, k in loop.given.items()}
         states, rates, names = [], [], []
         for actuator in self.plant.actuators:
@@ -531,8 +533,8 @@ class PlantLaw(AbstractInputLaw):
             given = {n: s.force for n, s in inside.items() if actuators[n].is_dynamic}
             sight = self._estimated(loop, tick, before, given)
         noise = list(sight.noise)
-        wanted, _ = loop.call(sight.new_seen, loop.z)
-        _, law_rates = loop.call(sight.seen, loop.z)
+        wanted, _, shown = loop.call(sight.new_seen, loop.z)
+        _, law_rates, _ = loop.call(sight.seen, loop.z)
         commands = [wanted[loop.given[n]] for n in forces]
         states = [sight.states, tick, held]
         updates = [sight.updates, tick + 1, ca.vertcat(ca.SX(0, 1), *commands)]
@@ -572,6 +574,7 @@ class PlantLaw(AbstractInputLaw):
             names=tuple(names),
             update=ca.vertcat(loop.z, *updates),
             noise=ca.vertcat(ca.SX(0, 1), *noise),
+            shown=shown,
             start=sight.start,
             units=sight.units,
         )
@@ -771,9 +774,11 @@ class _Loop:
     known: ca.SX
     true: ca.SX
 
-    def call(self, seen: ca.SX, z: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Inputs that the law wants, and rates of its states."""
-        found: Any = self.law(self.t, seen, z, self.known)
+    asked: ca.SX
+
+    def call(self, seen: ca.SX, z: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Inputs that the law wants, rates of its states, and what a Python law is shown."""
+        found: Any = self.law(self.t, seen, z, self.known, self.asked)
         return found
 
 
@@ -786,6 +791,7 @@ class _Parts:
     law_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     update: ca.SX | None = None
     noise: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    shown: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     start: Array = field(default_factory=lambda: np.zeros(0))
     units: Mapping[str, str] = field(default_factory=dict)
 
@@ -819,10 +825,13 @@ def _is_due(tick: ca.SX, every: int) -> ca.SX:
 
 
 def _law_function(model: System, own: InputGenerator) -> ca.Function:
-    """(t, [q; η], z, [parameters; the law's]) → inputs and ż, in numbers that the model knows."""
+    """Inputs, ż and what a Python law is shown, in numbers that the model knows.
+
+    Of (t, [q; η], z, [parameters; the law's], answers of a Python law).
+    """
     kin = model.kinematics
     s = kin.symbols
-    both = inputs_expression(model, own)
+    both = ca.vertcat(inputs_expression(model, own), own.shown)
     states = ca.SX(own.states)
     z = ca.SX.sym("z", states.shape[0])
     seen = ca.SX.sym("seen", s.q.shape[0] + kin.eta.shape[0])
@@ -833,8 +842,11 @@ def _law_function(model: System, own: InputGenerator) -> ca.Function:
     pairs = [(a, b) for a, b in zip(at, values, strict=True) if a.shape[0]]
     both = ca.substitute([both], [a for a, _ in pairs], [ca.densify(b) for _, b in pairs])[0]
     count = len(model.inputs)
-    inputs, rates = both[:count, :], both[count:, :]
-    return ca.Function("law", [s.t, seen, z, known], [ca.densify(inputs), ca.densify(rates)])
+    last = both.shape[0] - own.shown.shape[0]
+    parts = both[:count, :], both[count:last, :], both[last:, :]
+    return ca.Function(
+        "law", [s.t, seen, z, known, ca.SX(own.asked)], [ca.densify(part) for part in parts]
+    )
 
 
 class _ActuatorStates:

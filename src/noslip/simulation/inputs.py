@@ -152,6 +152,11 @@ class InputGenerator:
     noise: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     seed: int = 0
     run: int = 0
+    #: Python function f(t, shown) that is asked at each update; its answers stand in `update`
+    ask: Callable[[float, Array], Array] | None = None
+    #: shown, asked: what the function is shown, of what `update` knows, and symbols of its answers
+    shown: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
+    asked: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     #: times at which an input or one of its derivatives jumps; steps end there
     knots: Array = field(default_factory=partial(np.zeros, 0))
     #: divisors of the law, for a run that ends where one of them vanishes
@@ -177,6 +182,15 @@ class InputGenerator:
         count = int(np.floor(updates)) + 1
         times: Array = start_time + self.period * np.arange(count, dtype=float)
         return times
+
+    def require_traced(self, what: str) -> None:
+        """Refuse a law that asks a Python function."""
+        if self.ask is not None:
+            raise SimulationError(
+                f"the controller is a Python function, which {what} cannot use",
+                "inputs",
+                "use simulate, follow or track, or a controller that is traced",
+            )
 
     def check_start(self, time: float, model: str) -> None:
         """Refuse a run of a model that starts when the law's own states are not known, s."""
@@ -217,12 +231,14 @@ class KeptLaw(AbstractInputLaw):
         own = self.law.generator(system)
         params = system.kinematics.symbols.params
         known = ca.SX.sym("known", params.shape[0])
-        texts = [*own.inputs.values(), own.rates, *([] if own.update is None else [own.update])]
+        texts = [*own.inputs.values(), own.rates, own.shown]
+        texts += [] if own.update is None else [own.update]
         found = ca.substitute([ca.densify(ca.SX(x)) for x in texts], [params], [known])
         return replace(
             own,
             inputs=dict(zip(own.inputs, found, strict=False)),
             rates=found[len(own.inputs)],
+            shown=found[len(own.inputs) + 1],
             update=None if own.update is None else found[-1],
             parameters=ca.vertcat(known, own.parameters),
             parameter_values=np.concatenate([self.known, own.parameter_values]),
@@ -578,7 +594,7 @@ class InputPlan(NamedTuple):
     parameters: Array  #: parameters of the model, then of the law
     #: generator, update: the law, and the new z of one that is sampled
     generator: InputGenerator | None
-    update: NativeFunction | None = None
+    update: NativeFunction | AskedUpdate | None = None
     #: callback, failure: Python callables as native code, and what one of them raised
     callback: Any = None
     failure: Sequence[BaseException] = ()
@@ -586,6 +602,11 @@ class InputPlan(NamedTuple):
     below: Mapping[str, float] = {}
     notes: tuple[str, ...] = ()  #: notes for the result
     is_kept: bool = False  #: whether its code stays with the system for the next run
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether Python functions are called back."""
+        return self.callback is not None or isinstance(self.update, AskedUpdate)
 
     @property
     def num_states(self) -> int:
@@ -779,17 +800,23 @@ def _native(
     return compile_native([program])[name]
 
 
-def _law(system: System, generator: InputGenerator) -> tuple[NativeFunction, NativeFunction | None]:
-    """A law as native code, and its update."""
-    function = _native(system, "inputs", inputs_expression(system, generator), generator)
-    if generator.update is None:
-        return function, None
-    return function, _native(system, "update", generator.update, generator)
+def _law(system: System, generator: InputGenerator) -> tuple[NativeFunction, ...]:
+    """A law as native code; its update, and what that shows a Python function, as far as it has."""
+    found = [_native(system, "inputs", inputs_expression(system, generator), generator)]
+    if (update := generator.update) is not None:
+        both = replace(generator, parameters=ca.vertcat(generator.parameters, generator.asked))
+        found.append(_native(system, "update", update, both))
+        if generator.ask is not None:
+            found.append(_native(system, "shown", generator.shown, generator))
+    return tuple(found)
 
 
 def _plan_generator(system: System, generator: InputGenerator, parameters: Array) -> InputPlan:
     key, make = generator.key, partial(_law, system, generator)
-    function, update = make() if key is None else system.cached(("law", key), make)
+    function, *more = make() if key is None else system.cached(("law", key), make)
+    update: NativeFunction | AskedUpdate | None = more[0] if more else None
+    if generator.ask is not None and more:
+        update = AskedUpdate(system, generator, *more)
     return InputPlan(
         base=np.zeros(len(system.inputs) + generator.noise.shape[0]),
         tables=(),
@@ -799,7 +826,53 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
         parameters=np.concatenate([parameters, generator.parameter_values]),
         generator=generator,
         update=update,
+        failure=update.failure if isinstance(update, AskedUpdate) else (),
     )
+
+
+class AskedUpdate:
+    """The update of a law that asks a Python function, with the signature of native code."""
+
+    def __init__(
+        self,
+        system: System,
+        law: InputGenerator,
+        update: NativeFunction,
+        shown: NativeFunction,
+    ) -> None:
+        nz, num = len(law.start), law.asked.shape[0]
+        ny, nb = system.num_states + nz, len(system.inputs) + law.noise.shape[0]
+        known = len(system.model.parameters) + len(law.parameter_values)
+        self.failure: list[BaseException] = []
+
+        def call(t: Any, y: Any, u: Any, p: Any, out: Any) -> None:
+            result = np.ctypeslib.as_array(out, (nz,))
+            if self.failure:
+                result[:] = np.nan
+                return
+            try:
+                given = [np.ctypeslib.as_array(x, (n,)) for x, n in ((y, ny), (u, nb), (p, known))]
+                assert law.ask is not None
+                answer = np.asarray(law.ask(t[0], shown(t[0], *given)), dtype=float).ravel()
+                if answer.shape != (num,) or not np.isfinite(answer).all():
+                    raise SimulationError(
+                        f"the controller gives {answer!r:.80} at {t[0]:.6g} s",
+                        f"controller of model '{system.model.name}'",
+                        f"return {num} finite numbers, one for each input in its order",
+                    )
+                given[2] = np.concatenate([given[2], answer])
+                result[:] = update(t[0], *given)
+            except BaseException as error:
+                # nothing may pass through native code: note it, stop the run by a non-finite state
+                self.failure.append(error)
+                result[:] = np.nan
+
+        self._callback = _CALLBACK(call)
+
+    @property
+    def address(self) -> int:
+        """Where it is."""
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
 
 def _with_callables(

@@ -473,7 +473,7 @@ def segment_loop(
             method=METHODS[method],
             apart=system.work_apart,
             # where Python is called back, none on the calling thread
-            direct_steps=0 if plan.callback else -1,
+            direct_steps=0 if plan.calls_back else -1,
         )
 
     if not plan.is_kept:

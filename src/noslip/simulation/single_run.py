@@ -216,7 +216,7 @@ def _with_lifts(
         events = watched_events(system, usual_force(system), brakes_watched(system, request.inputs))
         values = sampled_outputs(request, segments, loads) if loads else np.zeros((len(t), 0))
         # a Python function need not give the same once more
-        if not events or any(segment.plan.callback for segment in segments):
+        if not events or any(segment.plan.calls_back for segment in segments):
             end = float(t[-1]) if len(t) else request.start_time
             plans = [segment.plan for segment in segments]
             return Seen(t, values, inputs, called_releases(plans, end))
@@ -654,7 +654,8 @@ def _raise_callback_failure(segments: list[Segment], system: System) -> None:
             raise SimulationError(
                 f"a Python input raised {type(error).__name__}: {error}",
                 f"inputs of model '{system.model.name}'",
-                "correct the callable; it is called as f(t, q, v) and returns a number",
+                "correct it: an input is called as f(t, q, v) and returns a number, a controller "
+                "as f(t, q, v, reference q, reference v) and returns one for each force input",
             ) from error
 
 

@@ -142,7 +142,10 @@ def live_run(
                 inputs[each.knob.name] = each.knob.value
         inputs |= dict.fromkeys(dict(driven), 0.0)
     time = scenario.duration
-    known = known_columns(system, None if asked.law is None else asked.law.generator(system))
+    law = None if asked.law is None else asked.law.generator(system)
+    if law is not None:
+        law.require_traced("a live page")
+    known = known_columns(system, law)
     choices = tuple(n for n in (*_columns(system), *scenario.outputs) if n in known)
     shown = tuple(plots) or _default_plots(system, choices)
     for name in shown:

@@ -783,6 +783,8 @@ def _functions(system: System, request: BatchRequest, *, is_on_device: bool) -> 
     """Trace and compile all functions of a request."""
     columns, events, lanes = request.columns, request.events, request.lanes
     generator = request.law.generator(system) if request.law else None
+    if generator is not None:
+        generator.require_traced("a batch")
     symbols = {name: ca.SX.sym(name) for name in request.numbers}
     definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
     units, columns_traced = trace_columns(

@@ -189,6 +189,7 @@ def close_loop(
     generator, given = None, {}
     if isinstance(inputs, AbstractInputLaw):
         generator = inputs.generator(system)
+        generator.require_traced("a derivative")
         if generator.noise.shape[0]:
             raise SimulationError(
                 "a law with random numbers cannot be differentiated",
