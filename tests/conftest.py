@@ -7,8 +7,6 @@ come from `rng`; Hypothesis is derandomized. What runs over the whole library ta
 thousands of random mechanisms instead of some.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys
@@ -252,6 +250,31 @@ def derive_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def _system_of() -> object:
     """The function from a model's name to its compiled system."""
     return system_of
+
+
+@pytest.fixture(scope="session")
+def agv() -> ns.System:
+    return system_of("agv")
+
+
+@pytest.fixture(scope="session")
+def disk() -> ns.System:
+    return system_of("rolling-disk")
+
+
+@pytest.fixture(scope="session")
+def bicycle() -> ns.System:
+    return system_of("whipple-bicycle")
+
+
+@pytest.fixture(scope="session")
+def arm() -> ns.System:
+    return system_of("manipulator-2r")
+
+
+@pytest.fixture(scope="session")
+def pendulum() -> ns.System:
+    return system_of("pendulum")
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,6 @@ mutants must be caught. A text that is no longer in its file once is reported as
 the same slip into the code that stands there now. Exit code 1 if a mutant survives or is gone.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -147,7 +147,19 @@ ask("new", "robot.toml", "--kind", "differential")
 """
 
 
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    return without(tmp_path_factory.mktemp("bare"), *PARTS)
+
+
 @pytest.mark.slow
+def test_commands_work_without_any_part(bare):
+    gone = [word for words in COMMANDS.values() for word in words]
+    done = python(bare, "-c", COMMANDS_OF_THE_REST, *gone)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
 def test_commands_of_the_rest_work(part, rest):
     done = python(rest, "-c", COMMANDS_OF_THE_REST, *COMMANDS[part])
     assert done.returncode == 0, done.stderr
@@ -163,11 +175,10 @@ def test_public_names_of_the_part_say_what_is_missing(part, rest):
 
 
 @pytest.mark.slow
-def test_unit_tests_of_the_core_pass(tmp_path):
-    rest = without(tmp_path, *PARTS)
-    assert all((rest / name).exists() for name in CORE)
+def test_unit_tests_of_the_core_pass(bare):
+    assert all((bare / name).exists() for name in CORE)
     words = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow")
-    done = python(rest, *words, *CORE)
+    done = python(bare, *words, *CORE)
     assert done.returncode == 0, done.stdout[-3000:]
 
 

@@ -1,7 +1,5 @@
 """A real browser: Chromium without a window, WebGL in software, no request beyond this machine."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

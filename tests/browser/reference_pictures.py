@@ -7,8 +7,6 @@ moves by up to two pixels: other hinting and antialiasing move ink by less, whil
 wrapped or of another color is nowhere near.
 """
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Live pages in a real browser: offline, quiet, and with Python's numbers wherever knobs are."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shutil

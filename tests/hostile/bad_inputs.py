@@ -5,8 +5,6 @@ it: the exit code or the error, words that appear, and what it may cost. The fol
 afterwards.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

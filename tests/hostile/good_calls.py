@@ -4,8 +4,6 @@ Functions run a skate on a slope (`knife-edge`) or a vehicle (`agv`) for some hu
 second. A class that only means something in a run is used in one.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable, Mapping

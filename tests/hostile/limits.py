@@ -1,7 +1,5 @@
 """Limits on what a bad input may cost, and folders that must stay as they are."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

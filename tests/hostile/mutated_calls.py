@@ -11,8 +11,6 @@ judged. With ``methods`` before them, methods of what good calls return are trie
 FIRST as first seed; with ``nonsense``, only what no argument may be.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

@@ -5,8 +5,6 @@ text that results, and whether it can be read at all: one with letters in place 
 with a word that its format does not know, is nonsense, and must not be read in silence.
 """
 
-from __future__ import annotations
-
 import copy
 import csv
 import io

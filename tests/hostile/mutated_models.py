@@ -4,8 +4,6 @@
 model of the library has. `cases` puts each value of `VALUES` at each field of each class, once.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import random

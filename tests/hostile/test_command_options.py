@@ -5,8 +5,6 @@ of a command that was refused. ``make test`` tries the same 200 of 20 000 each
 time, ``pytest --long`` always others.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Files are data: none of them names code that is run."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import json

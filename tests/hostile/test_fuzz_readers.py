@@ -5,8 +5,6 @@ themselves first. What fails is kept there, so that it is tried by every later r
 spends 6 s on it, ``pytest --long`` three minutes, ``make fuzz`` an hour.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Calls of Python with a bad argument end in a NoslipError: every public function and class."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess

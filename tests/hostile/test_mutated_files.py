@@ -5,8 +5,6 @@ or noted: what a file says is not left out in silence. ``make test`` tries the s
 each time, ``pytest --long`` all of them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@ A loop is cut at any of its joints: a mechanism is written twice, so that a join
 one of them and carries a body in the other. Both move alike, and all joints carry the same.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

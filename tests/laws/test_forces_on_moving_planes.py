@@ -6,8 +6,6 @@ spin that both of them get is seen in the plane's own axes: there too nothing el
 member of the family of forces that has a plane is here, in all its variants.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -10,12 +10,6 @@ from noslip.analysis.instant_kinematics import (
     inverse_kinematics,
 )
 
-
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 STATE = {"platform.angle": 0.7, "bracket.angle": 0.4, "wheel1.rate": -5.0, "wheel2.rate": -8.0}
 
 

@@ -6,8 +6,6 @@ bases or reduced equations. `make test` looks at a few mechanisms of every famil
 mechanism again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache, partial
 

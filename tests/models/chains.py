@@ -1,7 +1,5 @@
 """Mechanisms of any length: a chain of hinges, and a tractor with trailers on blades or wheels."""
 
-from __future__ import annotations
-
 from noslip import Model, ModelBuilder, Placement
 from noslip.contacts import KnifeEdge, Rolling
 from noslip.forces import Motor

@@ -4,8 +4,6 @@ Each has a model, a start, inputs and what derivatives are taken by; those with 
 started with complex numbers, which differentiates them without a difference.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 that an error in one entry cannot hide behind another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import pi
 

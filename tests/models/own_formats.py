@@ -3,8 +3,6 @@
 A plugin as a user would write it: it imports noslip, defines classes, and registers nothing.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

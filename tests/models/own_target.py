@@ -1,7 +1,5 @@
 """An engine target that the package does not have: closures over Python's operators and `math`."""
 
-from __future__ import annotations
-
 import math
 import operator
 

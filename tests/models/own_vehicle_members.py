@@ -3,8 +3,6 @@
 A plugin as a user would write it, like `own_members.py`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -5,8 +5,6 @@ here on purpose that drawing numbers alone would never find: rows that repeat ea
 that hold by themselves up to rounding, such as those of a second guide along the first.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import zlib

@@ -1,7 +1,5 @@
 """Random trees of joints for Hypothesis: every joint type, frames askew, full inertia tensors."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mechanisms of which some rows repeat others, differently from place to place."""
 
-from __future__ import annotations
-
 import noslip as ns
 
 CRANK, RADIUS, ROD, WHEEL = 0.3, 0.5, 0.5, 0.1  # m, m, kg, kg·m² about an axle

@@ -4,8 +4,6 @@
 numbers unround, so that nothing cancels exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Admissible states, random but always the same, and traced expressions as numbers there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

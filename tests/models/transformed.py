@@ -1,7 +1,5 @@
 """The same mechanism described differently: in a displaced world, or with plain numbers."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from typing import Any

@@ -4,8 +4,6 @@ Nothing is shared with noslip: fields are those of the literature, in its coordi
 those of rational matrices (angles enter by tan of half of them).
 """
 
-from __future__ import annotations
-
 import sympy as sp
 
 

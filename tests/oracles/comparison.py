@@ -4,8 +4,6 @@ Every number is relative to the sizes that cancel in it. States are the oracle's
 brought onto the holonomic rows, twists that it found admissible.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

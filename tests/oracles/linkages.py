@@ -5,8 +5,6 @@ example Norton, Design of Machinery; the motion of a mechanism with one freedom 
 U(θ) = E.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 Array = np.ndarray

@@ -21,8 +21,6 @@ joints of the tree do to them is Tᵀ(M V̇ − f), with T the motions that thos
 J_tree T = 0, L T = 1.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -13,8 +13,6 @@ system is that of Featherstone, Rigid Body Dynamics Algorithms (2008).
 Expressions of the model are read by Python itself, since tests trust their own models.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Equations of pendulums, tops and free bodies, written by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Closed forms of rolling: balls on slopes and turntables, wheels in steady turns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 Array = np.ndarray

@@ -1,7 +1,5 @@
 """Closed form of the Chaplygin sleigh."""
 
-from __future__ import annotations
-
 import numpy as np
 
 Array = np.ndarray

@@ -7,8 +7,6 @@ no slip across its wheel, so that all places are functions of β alone:
     (1)  ψ′ = ((a + b) cos ψ − ρ sin ψ)/d − 1
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import NamedTuple
 

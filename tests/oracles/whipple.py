@@ -1,7 +1,5 @@
 """Linearized equations of the bicycle, written out [MeijaardPapadopoulosRuinaSchwab2007]."""
 
-from __future__ import annotations
-
 from math import cos, sin
 
 import numpy as np

@@ -21,11 +21,6 @@ PRINTED = 2e-12  # 13 decimals are printed, of numbers up to 9
 STAYS = 1e-8
 
 
-@pytest.fixture(scope="module")
-def bicycle(system_of):
-    return system_of("whipple-bicycle")
-
-
 def start():
     """The state in our coordinates: they head to −x, and lean is counted from the ground."""
     return {

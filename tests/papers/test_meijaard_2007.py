@@ -21,11 +21,6 @@ MATRICES = ("M", "C1", "K0", "K2")
 
 
 @pytest.fixture(scope="module")
-def bicycle(system_of):
-    return system_of("whipple-bicycle")
-
-
-@pytest.fixture(scope="module")
 def canonical(bicycle):
     return ns.canonical_form(bicycle, speed="speed", gravity="g")
 

@@ -21,11 +21,6 @@ STATE = 1e-12  # of the largest entry: rounding of one evaluation
 MOTION = 1e-9  # rad, rad/s, rad/s², N m: columns of the circle tables
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 @pytest.fixture(params=REFERENCE["cases"], ids=["first", "second", "third"])
 def case(request):
     return request.param

@@ -22,11 +22,6 @@ STATE = 1e-12  # of the largest entry: rounding of one evaluation
 MOTION = 1e-9  # m, rad: trajectories at tolerance 1e-13
 
 
-@pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
 def start_of(case):
     psi, theta = case["psi"], case["theta"]
     r = REFERENCE["params"]["r"]

@@ -9,11 +9,6 @@ from noslip.base.arguments import is_truth
 START = {"swing.angle": 0.3}
 
 
-@pytest.fixture(scope="module")
-def pendulum(system_of):
-    return system_of("pendulum")
-
-
 @pytest.mark.parametrize(
     "value", [True, False, np.True_, np.array(True), np.array([False]), [1.0, True], ([True],)]
 )

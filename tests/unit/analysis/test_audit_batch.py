@@ -1,7 +1,5 @@
 """The no-slip audit of many states: each is that of a run with one sample."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -4,8 +4,6 @@ What a tire uses of its limit is compared with the closed forms of its law; wher
 of the audit says that it holds. A contact that nothing holds along the ground is never green.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches without a motion on a card of NVIDIA's: run where there is one, `pytest -m cuda`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

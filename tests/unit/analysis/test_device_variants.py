@@ -1,7 +1,5 @@
 """Batches without a motion on a device: the rows of a GPU's thread, compiled for this processor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

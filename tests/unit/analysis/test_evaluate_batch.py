@@ -1,7 +1,5 @@
 """Many states at an instant, compiled: each is that of the single call, interpreted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

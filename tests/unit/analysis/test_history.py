@@ -10,11 +10,6 @@ import noslip as ns
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 def test_a_vehicle_on_a_circle(agv):
     """Inverse: the axle on a circle gives the wheels' closed form and the caster's of a run."""
     motion = ns.motions.PathMotion(

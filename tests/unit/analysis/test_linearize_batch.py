@@ -1,7 +1,5 @@
 """Many linearizations at once, compiled: each is the one that `linearize` finds, interpreted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -30,11 +30,6 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="module")
-def bicycle(system_of):
-    return system_of("whipple-bicycle")
-
-
-@pytest.fixture(scope="module")
 def sweep(bicycle):
     return ns.sweep_eigenvalues(bicycle, "speed", np.linspace(0.0, 10.0, 21))
 

@@ -22,11 +22,6 @@ def scenario_motion(system, **task):
 
 
 @pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
-@pytest.fixture(scope="module")
 def open_start(agv):
     """The caster's angle, which the motion leaves open."""
     return {"bracket.angle": 0.3}

@@ -1,7 +1,5 @@
 """Moments of contacts whose spin is held: the wrench of the ground balances Newton and Euler."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

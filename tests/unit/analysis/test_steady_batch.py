@@ -1,7 +1,5 @@
 """Many steady motions at once, compiled: each is the one that `steady` finds, interpreted."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -4,8 +4,6 @@ A block on a slope is pulled by more than its friction can ever hold: it acceler
 The residual that is left does not shrink with the speed, so no speed makes it a steady motion.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -6,8 +6,6 @@ bowl's and ξ = x + iy, in the world:
     ξ̈ + i (2/7)(r/ρ) N ξ̇ + (5/7)(g/ρ) ξ = 0
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

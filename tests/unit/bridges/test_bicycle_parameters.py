@@ -1,7 +1,5 @@
 """Files of BicycleParameters: the benchmark's own values, and another bicycle by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Environments on a device: the kernel of a GPU's thread, here compiled for this processor."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

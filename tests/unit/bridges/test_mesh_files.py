@@ -1,7 +1,5 @@
 """Meshes of robots: read by trimesh and by us alike, coarse, and never outside of their folder."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

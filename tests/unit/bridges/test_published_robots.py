@@ -7,8 +7,6 @@
 A few by `make test`, all by `make test-all`: each becomes a running model in one command.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import re

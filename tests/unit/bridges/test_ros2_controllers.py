@@ -1,7 +1,5 @@
 """Parameters of ros2_controllers: what the controllers compute with them is how the models roll."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

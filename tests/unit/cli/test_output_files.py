@@ -1,7 +1,5 @@
 """Files that commands write: nothing is replaced without --force, nothing is left by a failure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

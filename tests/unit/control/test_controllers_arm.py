@@ -16,16 +16,6 @@ START = {"joint1.angle": 0.5, "joint2.angle": 0.8, "joint1.rate": 0.1, "joint2.r
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 
 
-@pytest.fixture(scope="module")
-def arm(system_of):
-    return system_of("manipulator-2r")
-
-
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 def law(controller, coordinates, start, **limits):
     return Tracking(
         motion=ExpressionMotion(coordinates=coordinates),

@@ -19,11 +19,6 @@ from noslip.paths import Circle
 from noslip.timing import ConstantSpeed
 
 
-@pytest.fixture
-def arm(system_of):
-    return system_of("manipulator-2r")
-
-
 def at_rest(system, **coordinates):
     """A set point as a motion, and its configuration."""
     places = {name.replace("__", "."): value for name, value in coordinates.items()}

@@ -14,11 +14,6 @@ from noslip.timing import ConstantSpeed
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 
 
-@pytest.fixture
-def agv(system_of):
-    return system_of("agv")
-
-
 def free_motion(roots, t):
     """y of Π (d/dt − root) y = 0 from y = 1, all its derivatives zero."""
     powers = np.vander(roots, increasing=True).T

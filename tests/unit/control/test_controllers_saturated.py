@@ -43,11 +43,6 @@ LAWS = {
 }
 
 
-@pytest.fixture(scope="module")
-def arm(system_of):
-    return system_of("manipulator-2r")
-
-
 def hold(system, controller, *, limits=None, period=0.0, duration=8.0, samples=801):
     inputs = ns.controllers.Tracking(
         motion=ns.motions.ExpressionMotion(coordinates=REST),

@@ -11,11 +11,6 @@ TIP = {"x": "0.55 + 0.15*cos(t)", "y": "0.2 + 0.15*sin(t)"}
 NEAR = {"joint1.angle": -0.3, "joint2.angle": 1.0}
 
 
-@pytest.fixture(scope="module")
-def arm(system_of):
-    return system_of("manipulator-2r")
-
-
 def angles(x, y, p, bend=1.0):
     """Joints of two links that reach a place, by the law of cosines."""
     cos = (x**2 + y**2 - p["l1"] ** 2 - p["l2"] ** 2) / (2 * p["l1"] * p["l2"])

@@ -53,11 +53,6 @@ class Blind(AbstractTiming):
         return ()
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 def test_knots_of_ramps_are_those_of_the_closed_forms():
     ramp, cruise = 0.5 / 0.3, 5.0 / 0.5 - 0.5 / 0.3
     ends = (ramp, ramp + cruise, 2 * ramp + cruise)

@@ -13,11 +13,6 @@ AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 EIGHT = ns.paths.FigureEight(half_width=2.0, half_height=1.0)
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 def test_friction_on_a_circle_is_used_up(agv):
     """d(v²)/ds = 2 √(a² − (v²/R)²) from rest: v² = a R sin(2 s/R), until no more is held."""
     R, a = 2.0, 0.2 * 9.81

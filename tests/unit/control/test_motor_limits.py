@@ -10,11 +10,6 @@ AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 FOLLOWS = ns.Follower(**AXLE)
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
     path = ns.paths.Circle(radius=1.5)
     limits = {"torque1": 0.3, "torque2": 0.3}

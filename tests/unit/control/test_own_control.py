@@ -27,11 +27,6 @@ def parts():
         yield load_plugin(FILE)
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
 def parsed():
     path, timing, controller = TEXTS
     return (

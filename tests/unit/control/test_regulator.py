@@ -23,16 +23,6 @@ TORQUES = {"torque1": 1.0, "torque2": 1.0}
 OFF = {"platform.x": 2e-3, "platform.y": -1e-3, "platform.angle": 4e-3}
 
 
-@pytest.fixture(scope="module")
-def agv(system_of):
-    return system_of("agv")
-
-
-@pytest.fixture(scope="module")
-def arm(system_of):
-    return system_of("manipulator-2r")
-
-
 def on_path(system, path, speed=0.4, caster=0.0):
     """A motion of the axle along a path, and the state at its start."""
     motion = PathMotion(path=path, timing=ConstantSpeed(speed), **AXLE)

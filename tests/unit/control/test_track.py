@@ -16,11 +16,6 @@ from noslip.timing import ConstantSpeed, Quintic
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 
 
-@pytest.fixture
-def agv(system_of):
-    return system_of("agv")
-
-
 def test_axle_point_follows_the_circle_open_loop(agv):
     """The axle's midpoint on the circle: wheel angles k β of the closed form."""
     run = track(

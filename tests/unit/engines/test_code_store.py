@@ -1,7 +1,5 @@
 """Object code on disk: the same function in every process, whatever the folder holds."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import math

@@ -1,7 +1,5 @@
 """Functions without a C library: how far they are off, and their values at the limits."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 

@@ -3,8 +3,6 @@
 Every function is printed for each target and compared with plain Python, lane by lane.
 """
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 

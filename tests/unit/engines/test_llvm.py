@@ -1,7 +1,5 @@
 """Native code against the interpreter and against CasADi's own evaluation."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

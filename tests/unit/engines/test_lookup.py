@@ -1,7 +1,5 @@
 """Splines over grids: one operation on every target, with exact derivatives, at any size."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Compiled functions as Python calls them: all forms of arguments, and nothing that is shared."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What reaches native code: its shape, type and layout are checked in one place."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import re

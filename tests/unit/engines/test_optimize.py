@@ -1,7 +1,5 @@
 """Optimized programs: the same values, no more operations, and shorter chains."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tracing: what is shared, folded and dropped, and what is refused."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Loops in long programs: what is found, and that they compute what the list of operations does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import casadi as ca

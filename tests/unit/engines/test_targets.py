@@ -1,7 +1,5 @@
 """Every target computes the same, one from outside the package among them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import casadi as ca

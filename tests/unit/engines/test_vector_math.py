@@ -1,7 +1,5 @@
 """Elementary functions of wide code against mpmath and the C library, to the last place."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Wide code against the interpreter and scalar code."""
 
-from __future__ import annotations
-
 import re
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """Dependent speeds joint by joint, against all rows solved together."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The longitudinal direction of a contact is wheel axis × normal, of surfaces with an axis."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

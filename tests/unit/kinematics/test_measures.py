@@ -1,7 +1,5 @@
 """Measures of the motion and definitions: expressions of points, axes and rates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

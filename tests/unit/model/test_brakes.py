@@ -1,7 +1,5 @@
 """A brake never drives: where its input is negative it counts as 0, however the input is given."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

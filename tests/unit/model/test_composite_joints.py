@@ -1,7 +1,5 @@
 """Universal joints, against Lagrange's equations by hand and the closed form of a Cardan shaft."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """Elastic contacts against statics, energy and bouncing; wheels whose rollers are bodies."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parts against the same thing written by hand, equal data; vehicles of parts against Lagrange."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

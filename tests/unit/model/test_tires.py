@@ -1,7 +1,5 @@
 """Tires of spinning wheels against their closed forms, bristles, and motions by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Transmissions between joints, against M q̈ + Gᵀλ = Q solved by hand, and against closed forms."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

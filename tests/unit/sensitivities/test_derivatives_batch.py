@@ -1,7 +1,5 @@
 """Derivatives of many motions: each is what the single call gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

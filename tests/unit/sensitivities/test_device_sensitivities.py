@@ -1,7 +1,5 @@
 """Sensitivities of many motions on a device: threads of a GPU, compiled for this processor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

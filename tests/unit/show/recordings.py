@@ -1,7 +1,5 @@
 """What a recorded animation holds, read from the file as the viewer reads it."""
 
-from __future__ import annotations
-
 import base64
 import re
 from dataclasses import dataclass

@@ -206,7 +206,9 @@ def lines_with_unknown_labels(done) -> list[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["agv", "tractor-trailer", "lhd"])
+@pytest.mark.parametrize(
+    "name", ["agv", *(pytest.param(n, marks=pytest.mark.long) for n in ("tractor-trailer", "lhd"))]
+)
 def test_every_entry_and_part_is_introduced_before_it_is_used(name, method):
     assert lines_with_unknown_labels(derived(name, method)) == []
 

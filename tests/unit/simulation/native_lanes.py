@@ -5,8 +5,6 @@ lanes of a batch, among runs that start elsewhere, so that lanes end, reject and
 times. Masks are where mistakes hide.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

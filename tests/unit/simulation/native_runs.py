@@ -1,7 +1,5 @@
 """Functions for the native loop to integrate, and a run of it without a model."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import math

@@ -12,11 +12,6 @@ STOPS = {"never": "disk.x - 100", "soon": "t - 0.25", "late": "t - 0.4"}
 
 
 @pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
 def batch(disk):
     starts = START | {"disk.tilt": [1.2, 1.3, 1.4]}
     return ns.simulate_batch(

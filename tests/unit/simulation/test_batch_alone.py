@@ -11,18 +11,8 @@ from noslip.simulation.starts import completion
 
 
 @pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
 def disk_starts():
     return starts_of_disks()
-
-
-@pytest.fixture(scope="module")
-def pendulum(system_of):
-    return system_of("pendulum")
 
 
 class TestSameAsAlone:

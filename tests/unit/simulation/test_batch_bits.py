@@ -8,11 +8,6 @@ from sleighs import sleigh
 import noslip as ns
 
 
-@pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
 class TestBits:
     """To the last bit: other trajectories, their order and the number of threads do not matter."""
 

@@ -7,16 +7,6 @@ from batch_runs import COUNT, TIGHT, alone, varied
 import noslip as ns
 
 
-@pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
-def pendulum(system_of):
-    return system_of("pendulum")
-
-
 class TestEvents:
     def test_times_are_located_to_rounding(self, pendulum):
         """Events of time alone, at times known exactly, several in one step."""

@@ -8,11 +8,6 @@ import noslip as ns
 
 
 @pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
 def disk_starts():
     return starts_of_disks()
 

@@ -7,16 +7,6 @@ from batch_runs import QUATERNION
 import noslip as ns
 
 
-@pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
-def pendulum(system_of):
-    return system_of("pendulum")
-
-
 class TestRefused:
     @pytest.mark.parametrize(
         "case",

@@ -10,11 +10,6 @@ import pytest
 import noslip as ns
 
 
-@pytest.fixture(scope="module")
-def pendulum(system_of):
-    return system_of("pendulum")
-
-
 @pytest.fixture
 def ctrl_c():
     """Ctrl-C raises KeyboardInterrupt, also where tests run in the background."""

@@ -1,7 +1,5 @@
 """Batches on a card of NVIDIA's: run where there is one, `pytest -m cuda`."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -3,8 +3,6 @@
 What holds of batches in lanes holds there too, so their tests are run on the device once more.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 

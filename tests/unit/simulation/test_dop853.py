@@ -1,7 +1,5 @@
 """The coefficients of DOP853 against SciPy's copy, and against the conditions they must satisfy."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import integrate
 

@@ -1,7 +1,5 @@
 """The polynomial through values and slopes at eight places, against exact fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import prod
 

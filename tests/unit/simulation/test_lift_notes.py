@@ -4,8 +4,6 @@ A body on a plane that is pulled up by F(t) has the load N = m g − F(t): where
 negative is a closed form.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

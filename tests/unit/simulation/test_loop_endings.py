@@ -1,7 +1,5 @@
 """How the loop of one run ends, each ending by its own cause, and how it goes on."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Events of the loop of one run against closed forms: where, which first, and in which state."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The loop of one run against closed forms: tables, generators and their knots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from native_runs import (

@@ -1,7 +1,5 @@
 """The loop of one run against closed forms and SciPy: methods, steps and samples."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

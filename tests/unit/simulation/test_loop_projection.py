@@ -1,7 +1,5 @@
 """The loop of one run keeps its states on constraints, or says that it cannot."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from native_runs import (

@@ -1,7 +1,5 @@
 """The loop printed for other targets: fewer lanes, and other processors."""
 
-from __future__ import annotations
-
 import pytest
 from llvmlite import binding
 

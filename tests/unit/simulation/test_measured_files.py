@@ -1,7 +1,5 @@
 """Measured data: names and units said once, in SI, for plots, inputs and fits."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Second way: a batch takes the same steps, and each of them finds its samples by 
 of both are measured against a run at a tight tolerance.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

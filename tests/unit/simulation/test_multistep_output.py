@@ -4,8 +4,6 @@ A knot after the end of a run changes nothing but this: such a run may have brea
 report by themselves.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs as modules in Node: laws, noise and changes of speeds, against the same runs in Python."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

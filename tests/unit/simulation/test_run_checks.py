@@ -12,11 +12,6 @@ START = {"disk.tilt": 1.2, "disk.spin_rate": -5.0, "disk.yaw_rate": 1.0}
 WHERE = "simulation of model 'rolling-disk'"
 
 
-@pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
 @pytest.mark.parametrize(
     ("given", "what", "fix"),
     [

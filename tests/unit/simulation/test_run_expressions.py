@@ -15,16 +15,6 @@ PLACES = (1.0, np.pi, 4.0, 2 * np.pi, 9.0, 5 * np.pi)
 
 
 @pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
-def bicycle(system_of):
-    return system_of("whipple-bicycle")
-
-
-@pytest.fixture(scope="module")
 def sled():
     """A blade on two slides, its heading an angle of a quaternion; it rides circles evenly.
 

@@ -1,7 +1,5 @@
 """Runs of the native loop on a worker thread: progress, cancelling, Ctrl-C, refused starts."""
 
-from __future__ import annotations
-
 import _thread
 import itertools
 import signal

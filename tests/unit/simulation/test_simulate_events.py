@@ -1,7 +1,5 @@
 """Events that are noted and those that end a run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

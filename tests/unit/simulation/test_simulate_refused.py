@@ -6,11 +6,6 @@ import pytest
 import noslip as ns
 
 
-@pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
 class TestRefusals:
     WHERE = "simulation of model 'rolling-disk'"
 

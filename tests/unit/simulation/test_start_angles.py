@@ -17,11 +17,6 @@ SEQUENCES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def bicycle(system_of):
-    return system_of("whipple-bicycle")
-
-
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_angles_of_a_quaternion_are_those_of_scipy(sequence, rng):
     for quaternion in rng.normal(size=(20, 4)):

@@ -1,7 +1,5 @@
 """The next step: against the rule written in exact words, and what it is there for."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """Inputs that bend or jump with the state: steps end there, and nothing narrow is passed over."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

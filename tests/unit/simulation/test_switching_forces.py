@@ -1,7 +1,5 @@
 """Forces that switch: their jumps are located."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

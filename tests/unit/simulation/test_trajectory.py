@@ -11,11 +11,6 @@ import noslip as ns
 
 
 @pytest.fixture(scope="module")
-def disk(system_of):
-    return system_of("rolling-disk")
-
-
-@pytest.fixture(scope="module")
 def disk_run(disk):
     return ns.simulate(disk, duration=2.0, start=DISK, samples=41, reactions=True, **TIGHT)
 

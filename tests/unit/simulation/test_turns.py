@@ -1,7 +1,5 @@
 """Named angles count their turns along the run, whatever samples are asked for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches as WebAssembly: the kernel of a thread as browsers run it, here by wasmtime."""
 
-from __future__ import annotations
-
 import math
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """What is wrong about a sweep is told once, before any work, and nothing is left behind."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
