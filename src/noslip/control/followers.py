@@ -604,7 +604,6 @@ def check_actuators(system: System, inputs: tuple[str, ...] = ()) -> None:
         )
 
 
-@once_a_system
 def slip_free(system: System, values: Array) -> System | None:
     """The vehicle on wheels that do not slip, if only its tires keep it on a path; else None.
 
@@ -615,11 +614,18 @@ def slip_free(system: System, values: Array) -> System | None:
     system : compiled system with a planar base.
     values : (np,) parameter vector.
     """
+    is_held = any(force.without_slip() is not None for force in system.model.forces)
+    if not is_held or not (undriven_speeds(system) or can_slide(system, values)):
+        return None
+    return _without_slip(system)
+
+
+@once_a_system
+def _without_slip(system: System) -> System:
+    """The vehicle with contacts that do not slip in the place of its tires."""
     model = system.model
     stands_for = {force.name: force.without_slip() for force in model.forces}
     wheels = [contact for contact in stands_for.values() if contact is not None]
-    if not wheels or not (undriven_speeds(system) or can_slide(system, values)):
-        return None
     taken = {contact.name for contact in model.contacts}
     named = [
         replace(wheel, name=f"{wheel.name}.rolling")  # type: ignore[type-var]
