@@ -112,6 +112,13 @@ def test_what_does_not_fit_is_refused(system_of, refuses):
         ns.simulate_jax(system, with_respect_to=UNKNOWN, columns=["platform.z"], duration=1.0)
     with refuses(ns.SimulationError, "with_respect_to is empty", "run of", "list of names"):
         ns.simulate_jax(system, with_respect_to=[], columns=COLUMNS, duration=1.0)
+    with refuses(ns.SimulationError, "no option 'durations'", "run of", "'duration'"):
+        ns.simulate_jax(system, **given, duration=1.0, durations=1.0)
+    rates = ns.to_jax(system)
+    with refuses(ns.NoslipError, "needs x", "argument of what to_jax gave", "give x="):
+        rates(0.0)
+    with refuses(ns.NoslipError, "do not fit each other", "rates of model", "one for all"):
+        rates(np.zeros(3), np.zeros((2, system.num_states - 1)))
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.jacfwd, jax.vmap])
