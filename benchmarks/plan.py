@@ -2,6 +2,7 @@
 
     python benchmarks/plan.py suite [NAME …]     costs, iterations, times, what the replay misses
     python benchmarks/plan.py parking [COUNT]    a car among random boxes; every one has a way
+    python benchmarks/plan.py predictive         time of a step of predictive control at 50 Hz
     python benchmarks/plan.py paths              Reeds–Shepp and Dubins words and rsplan, time
 
 Times are those of the processor, of the second plan of the same shape: the first one also traces
@@ -374,6 +375,32 @@ def parking(count: int) -> None:
     )
 
 
+def predictive() -> None:
+    """A robot between two discs, one of which moves; wall time, as for a real loop."""
+    robot = ns.compile(ns.derive(ns.load("differential-robot")))
+    obstacles = (
+        ns.obstacles.Disc(center=(1.2, 0.1), radius=0.25),
+        ns.obstacles.Disc(center=(2.3, -1.5), radius=0.25, moves=("0", "0.3*t")),
+    )
+    law = ns.controllers.Predictive(
+        limits={"left.torque": 0.6, "right.torque": 0.6},
+        weights={"base.x": 5.0, "base.y": 5.0, "base.angle": 0.2},
+        obstacles=obstacles,
+        clearance=0.02,
+    )
+    run = ns.track(
+        robot,
+        ns.paths.Line(start=(0, 0), end=(3, 0)),
+        timing=ns.timing.Quintic(duration=8.0),
+        controller=ns.ControlLoop(controller=law, period=0.02),
+    )
+    took = 1e3 * np.unique(run["predictive.time"])
+    middle, late = np.percentile(took, [50, 95])
+    print(
+        f"{len(took)} steps: median {middle:.2f} ms, p95 {late:.2f} ms, at most {took.max():.2f} ms"
+    )
+
+
 def paths() -> None:
     rng = np.random.default_rng(0)
     n = 200_000
@@ -406,6 +433,8 @@ if __name__ == "__main__":
     what, *rest = sys.argv[1:] or ["suite"]
     if what == "suite":
         suite(rest)
+    elif what == "predictive":
+        predictive()
     elif what == "parking":
         parking(int(rest[0]) if rest else SEEDS)
     else:

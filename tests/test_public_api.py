@@ -90,7 +90,7 @@ FAMILIES = {
     "controllers": """
         AbstractController AccelerationResolved AdaptiveTracking CartesianTracking
         ComputedTorque CustomController FeedForward LinearQuadratic MotionForce PathTracking
-        PoseTracking ProportionalDerivative Regulator SteeredTracking Tracking
+        PoseTracking Predictive ProportionalDerivative Regulator SteeredTracking Tracking
         TrailerTracking linear_quadratic parse_controller
     """.split(),
     "sensors": """

@@ -25,6 +25,9 @@ from .control.lqr import (
     LinearQuadratic as LinearQuadratic,
     linear_quadratic as linear_quadratic,
 )
+from .planning.predictive import (
+    Predictive as Predictive,
+)
 from .control.member_texts import (
     parse_controller as parse_controller,
 )

@@ -12,6 +12,7 @@ C is refused (:func:`check_c_name`); text of the model stands in comments only, 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ from noslip.engines import (
     CWriter,
     Program,
 )
-from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, regular_start
+from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, run_start
 
 #: Words of C and C++, and macros of <math.h>, that no member of a struct can be called by.
 RESERVED = frozenset(
@@ -273,7 +274,7 @@ def c_source(
     laws = tuple(_law(s, controller, where) for s in cover.systems) if controller else ()
     parameters = system.parameters()
     begin = start_of(system, start)
-    here, begin = regular_start(system, begin, parameters, need="speeds")
+    here, eta = run_start(system, begin, parameters)
     if here not in cover.systems:
         raise CompileError(
             "none of the choices of independent speeds in the code determines the motion at the "
@@ -286,7 +287,7 @@ def c_source(
         prefix=name,
         cover=cover,
         single=precision == "single",
-        start=begin,
+        start=dataclasses.replace(begin, eta=eta),
         start_basis=cover.systems.index(here),
         laws=laws,
         parameters=parameters,

@@ -33,7 +33,13 @@ from .true_plant import (
     parse_sensor as parse_sensor,
     parse_signal as parse_signal,
 )
+from .closed_loop import (
+    AbstractAskedController as AbstractAskedController,
+)
 from .reference_motion import (
+    AbstractMotion as AbstractMotion,
+    Reference as Reference,
+    reference_along as reference_along,
     solve_inputs as solve_inputs,
 )
 from .controlled_runs import (

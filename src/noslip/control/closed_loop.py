@@ -56,6 +56,8 @@ class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):
 
     #: Whether it is feed-forward alone.
     is_open: ClassVar[bool] = False
+    #: Whether it acts at samples alone.
+    is_sampled: ClassVar[bool] = False
 
     @abc.abstractmethod
     def along(
@@ -305,6 +307,8 @@ class AbstractAskedController(AbstractController):
 
     __slots__ = ()
 
+    is_sampled = True
+
     @property
     def key(self) -> Hashable:
         """Its kind: the code is that of what it is shown, whatever it answers."""
@@ -315,18 +319,52 @@ class AbstractAskedController(AbstractController):
         """What it is shown, in the system's symbols and the reference's."""
 
     @abc.abstractmethod
-    def ask(self, system: System) -> Callable[[float, Array], Array]:
-        """The function of a run: from the time and what is shown to one number an input."""
+    def ask(self, system: System) -> Callable[[float, float, Array], Array]:
+        """The function of a run: from time, period and what is shown to its answers."""
 
     def asked(self, system: System) -> ca.SX:
-        """(nu,) symbols of its answers."""
-        num = len(system.model.inputs)
+        """Symbols of its answers: force inputs, speed inputs if it gives them, signals."""
+        num = len(system.model.inputs) + len(self.signals)
+        num += len(system.model.speed_inputs) if self.steers else 0
         found: ca.SX = system.cached(("asked", num), lambda: ca.SX.sym("asked", num))
         return found
 
+    @property
+    def steers(self) -> bool:
+        """Whether it gives the speed inputs, as they are to be at the next sample."""
+        return False
+
+    @property
+    def signals(self) -> tuple[tuple[str, str], ...]:
+        """Names and units of further numbers of its answers, columns of a run."""
+        return ()
+
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """Its answers."""
-        return self.asked(system)
+        return self.asked(system)[: len(system.model.inputs), :]
+
+    def _speeds(self, system: System) -> ca.SX:
+        first, num = len(system.model.inputs), len(system.model.speed_inputs)
+        return self.asked(system)[first : first + num, :]
+
+    def with_speed_inputs(
+        self,
+        system: System,
+        reference: Reference,
+        loop: InputGenerator,
+        limits: Mapping[str, float],
+    ) -> InputGenerator:
+        """A loop round a plant, which leads speed inputs to these values itself."""
+        if not self.steers:
+            return loop
+        given = limited(system.model.speed_inputs, self._speeds(system), limits)
+        return dataclasses.replace(loop, inputs=loop.inputs | given)
+
+    def next_speed_inputs(
+        self, system: System, reference: Reference, speeds: ca.SX, period: float
+    ) -> ca.SX | None:
+        """Its answers, if it gives them."""
+        return self._speeds(system) if self.steers else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -345,12 +383,12 @@ class SampledController(AbstractAskedController):
         kin = system.kinematics
         return ca.vertcat(kin.symbols.q, kin.eta, reference.q, reference.eta)
 
-    def ask(self, system: System) -> Callable[[float, Array], Array]:
+    def ask(self, system: System) -> Callable[[float, float, Array], Array]:
         """The law, of what is shown in its parts."""
         nq, nf = len(system.coordinates), len(system.independent_speeds)
         ends = np.cumsum([nq, nf, nq])
 
-        def asked(t: float, shown: Array) -> Array:
+        def asked(t: float, period: float, shown: Array) -> Array:
             return np.asarray(self.law(t, *np.split(shown, ends)), dtype=float)
 
         return asked
@@ -535,14 +573,26 @@ class Tracking(AbstractInputLaw):
         )
 
     def _asked(self, system: System, reference: Reference, loop: InputGenerator) -> InputGenerator:
-        """A loop with what its Python law is shown."""
+        """A loop with what its Python law is shown, and its signals as states."""
         law = self.controller
         assert isinstance(law, AbstractAskedController)
+        names, units = ([x[k] for x in law.signals] for k in (0, 1))
+        num = len(names)
+        update = loop.update
+        if update is not None:
+            update = ca.vertcat(update, law.asked(system)[-num:, :] if num else ca.SX(0, 1))
         return dataclasses.replace(
             loop,
             ask=law.ask(system),
             shown=ca.densify(law.shown(system, reference)),
             asked=law.asked(system),
+            num_signals=num,
+            states=ca.vertcat(loop.states, ca.SX.sym("signal", num)),
+            rates=ca.vertcat(loop.rates, ca.SX.zeros(num)),
+            start=np.concatenate([loop.start, np.zeros(num)]),
+            names=(*loop.names, *names),
+            units=(*loop.units, *units),
+            update=update,
         )
 
     def _continuous(
@@ -583,9 +633,7 @@ class Tracking(AbstractInputLaw):
         if speeds:
             update = ca.substitute([update], [system.equations.inputs[len(names) :, :]], [now])[0]
         units = {i.name: i.unit for i in system.inputs}
-        if isinstance(self.controller, AbstractAskedController):
-            continuous = self._asked(system, reference, continuous)
-        return dataclasses.replace(
+        loop = dataclasses.replace(
             continuous,
             inputs=continuous.inputs | ramps,
             states=ca.vertcat(continuous.states, held, speed, slope),
@@ -596,6 +644,9 @@ class Tracking(AbstractInputLaw):
             update=update,
             period=self.period,
         )
+        if isinstance(self.controller, AbstractAskedController):
+            return self._asked(system, reference, loop)
+        return loop
 
     def _guarded(self, forces: dict[str, ca.SX], guards: tuple[Guard, ...]) -> dict[str, ca.SX]:
         """Forces that end the run where a guard breaks, unless a limit bounds them."""

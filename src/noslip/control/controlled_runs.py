@@ -39,7 +39,6 @@ import numpy as np
 from noslip.analysis import scenario_start, split_changes
 from noslip.base import Array, SimulationError, as_number, find_member, nearest
 from noslip.control.closed_loop import (
-    AbstractAskedController,
     AbstractController,
     AbstractControllerPlan,
     FeedForward,
@@ -167,7 +166,7 @@ class ControlLoop:
         period = self.period
         if not 0 <= as_number(period) < math.inf:
             raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
-        if isinstance(feedback, AbstractAskedController) and not period:
+        if feedback.is_sampled and not period:
             raise SimulationError(
                 "a controller in Python is asked at samples, and the loop is continuous",
                 where,

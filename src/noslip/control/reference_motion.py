@@ -66,7 +66,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import orthogonal_solve, symmetric_factors, symmetric_solve
-from noslip.analysis import BodyMotion, check_time, inputs_for, speed_rows
+from noslip.analysis import BodyMotion, check_time, inputs_for, speed_input_vectors, speed_rows
 from noslip.base import Array, IdentityKey, SimulationError, counted, nearest
 from noslip.engines import NativeFunction, System, compile_expression, require_system
 from noslip.expressions import Scalar
@@ -310,6 +310,30 @@ class ReferenceProgram:
 def program_key(motion: AbstractMotion, inputs: tuple[str, ...]) -> Hashable:
     """Cache key of the code that a system has for a motion and its inputs."""
     return IdentityKey(motion) if motion.key is None else motion.key, inputs
+
+
+def reference_along(
+    system: System, motion: AbstractMotion, start: Array, times: Array, parameters: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """q, η, w, u and ẇ of a motion at rising times, from a reference configuration at the first."""
+    from scipy.integrate import solve_ivp
+
+    program = reference_program(system, motion)
+    known = np.concatenate([parameters, motion.parameter_values])
+    begin = program.reference.motion.start_with(start)
+    none = np.zeros(0)
+    solved = solve_ivp(
+        lambda t, z: program.rates(t, z, none, known),
+        (times[0], times[-1]),
+        begin,
+        method="DOP853",
+        t_eval=times,
+        rtol=1e-9,
+        atol=1e-11,
+    )
+    _, q, _, eta, u, given, _ = program.evaluate(times, solved.y.T, parameters)
+    num = given.shape[1] // 2
+    return q, eta, given[:, :num], u, given[:, num:]
 
 
 def reference_program(
@@ -1117,7 +1141,8 @@ def dynamics_history(
         eta = here.kinematics.independent_rows(t, q[k], params) @ v[k]
         state = dataclasses.replace(state, eta=eta)
         E, change = speed_rows(here, t, state, params)
-        found = inputs_for(here, state, E @ vdot[k] + change, speed_inputs, weights, params)
+        given = speed_input_vectors(here, speed_inputs)
+        found = inputs_for(here, state, E @ vdot[k] + change, given, weights, params)
         inputs.append(list(found.inputs.values()))
         missing.append(found.unreachable)
     names = [i.name for i in system.model.inputs]

@@ -374,7 +374,7 @@ class PlantLaw(AbstractInputLaw):
         t = system.kinematics.symbols.t
         true = self._true(system)
         sampled = self._sampled if self.period else self._continuous
-        loop = _Loop(system, names, given, law, t, z, known, true, own.asked)
+        loop = _Loop(system, names, given, law, t, z, known, true, own)
         parts = sampled(loop)
         inputs = {**parts.inputs, **self._disturbances(system)}
         update = parts.update
@@ -572,7 +572,7 @@ class PlantLaw(AbstractInputLaw):
             states=ca.vertcat(*states),
             rates=ca.vertcat(*rates),
             names=tuple(names),
-            update=ca.vertcat(loop.z, *updates),
+            update=ca.vertcat(loop.kept, *updates),
             noise=ca.vertcat(ca.SX(0, 1), *noise),
             shown=shown,
             start=sight.start,
@@ -774,11 +774,19 @@ class _Loop:
     known: ca.SX
     true: ca.SX
 
-    asked: ca.SX
+    own: InputGenerator
+
+    @property
+    def kept(self) -> ca.SX:
+        """The law's own states after an update: signals of a Python law are new."""
+        num = self.own.num_signals
+        if not num:
+            return self.z
+        return ca.vertcat(self.z[: self.z.shape[0] - num, :], self.own.asked[-num:, :])
 
     def call(self, seen: ca.SX, z: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Inputs that the law wants, rates of its states, and what a Python law is shown."""
-        found: Any = self.law(self.t, seen, z, self.known, self.asked)
+        found: Any = self.law(self.t, seen, z, self.known, self.own.asked)
         return found
 
 

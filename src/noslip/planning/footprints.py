@@ -399,28 +399,31 @@ class Surroundings:
         self, x: Array, slots: int, members: Any, offset: Array | None = None
     ) -> list[tuple[Any, Array, Array]]:
         """Of each outline (n, slots) nearest pieces among some, their distances and directions."""
-        result = []
+        moved = 0.0 if offset is None else offset[:, None]
+        return [
+            self.nearest(outline, corners - moved, slots, members)
+            for outline, corners in zip(self.outlines, self.corners_at(x), strict=True)
+        ]
+
+    def nearest(
+        self, outline: BodyOutline, corners: Array, slots: int, members: Any
+    ) -> tuple[Any, Array, Array]:
+        """(n, slots) pieces nearest to corners (n, k, 2) of an outline, distances, directions."""
         members = np.asarray(members, dtype=int)
-        for outline, corners in zip(self.outlines, self.corners_at(x), strict=True):
-            if offset is not None:
-                corners = corners - offset[:, None]
-            low, high = corners.min(axis=1), corners.max(axis=1)
-            gap = _box_gaps(low, high, self.low[members], self.high[members]) - outline.radius
-            count = min(4 * slots + 4, len(members))
-            some = np.argpartition(gap, count - 1, axis=1)[:, :count]
-            pieces = members[some]
-            distance, direction = separations(corners[:, None], self.corners[pieces])
-            distance = distance - self.radii[pieces] - outline.radius
-            order = np.argsort(distance, axis=1, kind="stable")[:, :slots]
-            take = np.take_along_axis
-            result.append(
-                (
-                    take(pieces, order, axis=1),
-                    take(distance, order, axis=1),
-                    take(direction, order[..., None], axis=1),
-                )
-            )
-        return result
+        low, high = corners.min(axis=1), corners.max(axis=1)
+        gap = _box_gaps(low, high, self.low[members], self.high[members]) - outline.radius
+        count = min(4 * slots + 4, len(members))
+        some = np.argpartition(gap, count - 1, axis=1)[:, :count]
+        pieces = members[some]
+        distance, direction = separations(corners[:, None], self.corners[pieces])
+        distance = distance - self.radii[pieces] - outline.radius
+        order = np.argsort(distance, axis=1, kind="stable")[:, :slots]
+        take = np.take_along_axis
+        return (
+            take(pieces, order, axis=1),
+            take(distance, order, axis=1),
+            take(direction, order[..., None], axis=1),
+        )
 
     def clearance(self, run: Trajectory, wanted: float = 0.0) -> Clearance:
         """Least distance along a run, by (1)."""

@@ -353,6 +353,34 @@ def _friction_rows(
     return rows, coefficients
 
 
+def read_limits(
+    system: System, limits: Mapping[str, Any] | None, control_names: Sequence[str], where: str
+) -> tuple[dict[str, Bounds], dict[str, Bounds], list[Row]]:
+    """Limits of states, of controls, and of expressions."""
+    known = state_names(system)
+    state_limits: dict[str, Bounds] = {}
+    control_limits: dict[str, Bounds] = {}
+    rows: list[Row] = []
+    pressed = {name for force in system.model.forces for name in force.pressed()}
+    control_limits |= dict.fromkeys(pressed, (0.0, math.inf))
+    if limits is not None and not isinstance(limits, Mapping):
+        raise PlanError(
+            f"limits is {limits!r:.60}", where, "name them: limits={'left.torque': 0.6}"
+        )
+    units = units_by_name(system)
+    for name, value in (limits or {}).items():
+        bounds = bounds_of(value, f"the limit of '{name}'", where)
+        if name in control_names:
+            low, high = control_limits.get(name, (-math.inf, math.inf))
+            control_limits[name] = max(low, bounds[0]), min(high, bounds[1])
+        elif name in known:
+            state_limits[name] = bounds
+        else:
+            value_ = expression(system, name, f"limit '{name}'")
+            rows.append(Row(name, value_, bounds, units.get(name, "")))
+    return state_limits, control_limits, rows
+
+
 def read_problem(
     system: System,
     *,
@@ -393,26 +421,7 @@ def read_problem(
     num = len(w_names)
     force_names = [i.name for i in system.inputs[: len(system.inputs) - 2 * num]]
     control_names = [*force_names, *(i.name for i in system.inputs[len(force_names) + num :])]
-    state_limits: dict[str, Bounds] = {}
-    control_limits: dict[str, Bounds] = {}
-    rows: list[Row] = []
-    pressed = {name for force in system.model.forces for name in force.pressed()}
-    control_limits |= dict.fromkeys(pressed, (0.0, math.inf))
-    if limits is not None and not isinstance(limits, Mapping):
-        raise PlanError(
-            f"limits is {limits!r:.60}", where, "name them: limits={'left.torque': 0.6}"
-        )
-    units = units_by_name(system)
-    for name, value in (limits or {}).items():
-        bounds = bounds_of(value, f"the limit of '{name}'", where)
-        if name in control_names:
-            low, high = control_limits.get(name, (-math.inf, math.inf))
-            control_limits[name] = max(low, bounds[0]), min(high, bounds[1])
-        elif name in known:
-            state_limits[name] = bounds
-        else:
-            value_ = expression(system, name, f"limit '{name}'")
-            rows.append(Row(name, value_, bounds, units.get(name, "")))
+    state_limits, control_limits, rows = read_limits(system, limits, control_names, where)
     free = set(periodic) - set(given)
     first_values = _start_values(system, done, first)
     check_size(first_values, "a value of the start", where)

@@ -617,9 +617,9 @@ def _forces(
 
 def _contact_axes(system: System, run: Trajectory) -> NDArray[np.float64]:
     """(n, contacts, 3, 3) longitudinal, lateral and normal directions by rows, in the world."""
-    from noslip.analysis import SampledMotion
+    from noslip.analysis import motion_of, sampled
 
-    table = SampledMotion.of(system, run).outputs(system, "contact_axes")
+    table = sampled(system, motion_of(system, run), "contact_axes")
     return table.reshape(len(run.t), -1, 4, 3)[:, :, 1:]
 
 

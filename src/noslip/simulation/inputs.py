@@ -152,11 +152,12 @@ class InputGenerator:
     noise: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     seed: int = 0
     run: int = 0
-    #: Python function f(t, shown) that is asked at each update; its answers stand in `update`
-    ask: Callable[[float, Array], Array] | None = None
+    #: Python function f(t, period, shown) that is asked at each update, whose answers it needs
+    ask: Callable[[float, float, Array], Array] | None = None
     #: shown, asked: what the function is shown, of what `update` knows, and symbols of its answers
     shown: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     asked: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
+    num_signals: int = 0  #: answers at the end that are signals, the last states
     #: times at which an input or one of its derivatives jumps; steps end there
     knots: Array = field(default_factory=partial(np.zeros, 0))
     #: divisors of the law, for a run that ends where one of them vanishes
@@ -853,7 +854,9 @@ class AskedUpdate:
             try:
                 given = [np.ctypeslib.as_array(x, (n,)) for x, n in ((y, ny), (u, nb), (p, known))]
                 assert law.ask is not None
-                answer = np.asarray(law.ask(t[0], shown(t[0], *given)), dtype=float).ravel()
+                answer = np.asarray(
+                    law.ask(t[0], law.period, shown(t[0], *given)), dtype=float
+                ).ravel()
                 if answer.shape != (num,) or not np.isfinite(answer).all():
                     raise SimulationError(
                         f"the controller gives {answer!r:.80} at {t[0]:.6g} s",
