@@ -20,6 +20,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+import scipy.optimize
 
 from noslip.base import Array
 from noslip.simulation.contacts.states import OFF, ROLLS, SLIDES
@@ -28,6 +29,9 @@ from noslip.simulation.contacts.states import OFF, ROLLS, SLIDES
 EXACT, NEARLY = 1e-9, 1e-6
 #: Contacts up to which all sets of states are tried.
 MOST_TRIED = 5
+#: Change of directions of slip at which a fixed point has not been found, and directions of slip
+#: up to which Newton's method begins in each quarter of a turn.
+SETTLING, MOST_TURNED = 1e-9, 3
 #: Sweeps of Gauss–Seidel, and the relative changes at which they end.
 SWEEPS, SETTLED, DIVERGED = 20_000, 1e-13, 1e9
 
@@ -107,7 +111,8 @@ def along_own_slip(
     ]
     x, w = solve(G, w0, items, states, d)
     rounding = 1e-13 * max(1.0, float(np.max(np.abs(w0), initial=0.0)))
-    for _ in range(200 if begin else 0):
+    change = 0.0
+    for _ in range(60 if begin else 0):
         change = 0.0
         for k in begin:
             size, old = float(np.linalg.norm(w[k, 1:])), d[k]
@@ -121,7 +126,43 @@ def along_own_slip(
         x, w = solve(G, w0, items, states, d)
         if change < 1e-14:
             break
+    if change >= SETTLING:
+        _turn_to_own_slip(G, w0, items, states, d, begin)
+        x, w = solve(G, w0, items, states, d)
     return x, w
+
+
+def _turn_to_own_slip(
+    G: Array,
+    w0: Array,
+    items: list[ClosedContact],
+    states: tuple[str, ...],
+    d: list[Array | None],
+    begin: list[int],
+) -> None:
+    """Directions d of contacts that begin to slip, by Newton's method on their angles."""
+    given = np.array([np.arctan2(x[1], x[0]) for k in begin if (x := d[k]) is not None])
+
+    def across(angles: Array) -> Array:
+        for k, angle in zip(begin, angles, strict=True):
+            d[k] = np.array([np.cos(angle), np.sin(angle)])
+        slips = solve(G, w0, items, states, d)[1][begin, 1:]
+        return np.cos(angles) * slips[:, 1] - np.sin(angles) * slips[:, 0]
+
+    best = np.inf
+    starts = [given, *itertools.product(np.arange(0.0, 2 * np.pi, np.pi / 2), repeat=len(begin))]
+    for start in starts if len(begin) <= MOST_TURNED else starts[:1]:
+        found = scipy.optimize.root(across, np.array(start), tol=1e-14)
+        along = [
+            float(np.asarray(d[k]) @ slip)
+            for k, slip in zip(begin, solve(G, w0, items, states, d)[1][begin, 1:], strict=True)
+        ]
+        off = float(np.max(np.abs(across(found.x))))
+        if off < best and min(along) > 0.0:
+            best, given = off, found.x
+        if best < EXACT * float(np.max(np.abs(w0))):
+            break
+    across(given)
 
 
 def shared(items: list[ClosedContact], states: tuple[str, ...], x: Array) -> Array:
