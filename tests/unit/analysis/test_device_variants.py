@@ -80,14 +80,3 @@ def test_kernels_are_whole_as_ptx(system_of, call):
         ptx = ptx_of(text, 90)
         assert ".visible .entry" in ptx
         assert ".extern" not in ptx
-
-
-class TestRefused:
-    @pytest.mark.parametrize("call", CALLS)
-    def test_unknown_devices(self, system_of, call):
-        with pytest.raises(ns.SimulationError, match="device is 'gpu'"):
-            call(system_of, device="gpu")
-
-    def test_a_device_without_room(self, system_of):
-        with pytest.raises(ns.DeviceError, match="too small"):
-            evaluated(system_of, device=HostDevice(memory=8))

@@ -331,12 +331,6 @@ class TestErrors:
         with refuses(ns.SimulationError, "the rate of frame.lean_rate is", "whipple-bicycle"):
             ns.linearize(system_of("whipple-bicycle"), {"frame.lean": 0.2, "speed": 5.0})
 
-    def test_names_that_are_unknown(self, system_of, refuses):
-        with refuses(ns.SimulationError, "'sped'", "start of model", "speed"):
-            ns.linearize(system_of("whipple-bicycle"), {"sped": 1.0})
-        with refuses(ns.SimulationError, "no input 'torque'", "inputs of model", "steer_torque"):
-            ns.linearize(system_of("whipple-bicycle"), inputs={"torque": 1.0})
-
     def test_equations_that_change_with_time(self, system_of, refuses):
         with refuses(ns.SimulationError, "change with time", "shaken-pendulum", "leave out"):
             ns.linearize(system_of("shaken-pendulum"))
@@ -356,10 +350,6 @@ class TestErrors:
         about = {"crank.angle": 0.0, "coupler.angle": 0.0, "rocker.angle": 0.0}
         with refuses(ns.SimulationError, "lose rank", "four-bar", "another configuration"):
             ns.linearize(system_of("four-bar"), about, parameters=flat)
-
-    def test_something_else_than_a_system(self):
-        with pytest.raises(TypeError, match="takes a System, got"):
-            ns.linearize(ns.load("agv"))
 
 
 # --- feedback -----------------------------------------------------------------------------------

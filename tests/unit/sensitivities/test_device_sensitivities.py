@@ -70,20 +70,3 @@ def test_a_motion_that_fails_is_told(system_of):
     found = ns.simulate_sensitivities_batch(system_of("rolling-disk"), device=HostDevice(), **given)
     assert not found.success.any()
     assert len(found.messages) == N
-
-
-class TestRefused:
-    def test_single_precision_on_the_processor_and_with_tight_tolerances(self, system_of):
-        system, given = system_of("chaplygin-sleigh"), CASES["chaplygin-sleigh"]
-        with pytest.raises(ns.SimulationError, match="on the CPU"):
-            ns.simulate_sensitivities_batch(system, precision="single", **given)
-        with pytest.raises(ns.SimulationError, match="7 digits"):
-            ns.simulate_sensitivities_batch(
-                system, precision="single", device=HostDevice(), **given
-            )
-
-    def test_unknown_devices(self, system_of):
-        with pytest.raises(ns.SimulationError, match="device is 'gpu'"):
-            ns.simulate_sensitivities_batch(
-                system_of("chaplygin-sleigh"), device="gpu", **CASES["chaplygin-sleigh"]
-            )

@@ -56,12 +56,6 @@ def speed_after(force, t, mass=2.0, per_unit=2000):
 
 
 class TestKinds:
-    def test_number(self, block):
-        run = moved(block, push=5.0)
-        assert run["slide.speed"] == pytest.approx(2.5 * run.t, abs=1e-12)
-        assert np.all(run["push"] == 5.0)
-        assert np.all(run["brake"] == 0.0)
-
     def test_expression_of_time_and_parameters(self, block):
         run = moved(block, push="k*cos(2*t)", brake="-1")
         expected = (4.0 * np.sin(2 * run.t) / 2 - run.t) / 2.0
@@ -95,12 +89,6 @@ class TestKinds:
         same = moved(block, push="1 - k*slide.position - 0.8*slide.speed")
         assert run.q == pytest.approx(same.q, abs=1e-12)
 
-    def test_casadi_function_of_matrix_symbols(self, block):
-        symbols = [ca.MX.sym("t"), ca.MX.sym("q"), ca.MX.sym("v"), ca.MX.sym("p")]
-        law = ca.Function("law", symbols, [ca.sin(symbols[0])])
-        run = moved(block, push=law)
-        assert run["slide.speed"] == pytest.approx((1 - np.cos(run.t)) / 2, abs=1e-11)
-
     def test_python_callable(self, block):
         seen = []
 
@@ -117,13 +105,6 @@ class TestKinds:
         )
         assert same.notes == ()
 
-    def test_python_callable_beside_an_expression_and_a_table(self, block):
-        table = ns.Table(times=[0.0, 3.0], values=[0.0, 3.0])
-        run = moved(block, push=lambda t, q, v: 2.0 * t, brake=table)
-        assert run["slide.speed"] == pytest.approx(3 * run.t**2 / 4, abs=1e-11)
-        run = moved(block, push=lambda t, q, v: 2.0 * t, brake="t")
-        assert run["slide.speed"] == pytest.approx(3 * run.t**2 / 4, abs=1e-11)
-
     def test_exception_in_a_callable(self, block, refuses):
         def law(t, q, v):
             if t > 1.0:
@@ -132,11 +113,6 @@ class TestKinds:
 
         with refuses(ns.SimulationError, "ZeroDivisionError: no force left", "of model 'block'"):
             moved(block, push=law)
-
-    def test_exception_in_a_callable_is_the_cause(self, block):
-        with pytest.raises(ns.SimulationError) as caught:
-            moved(block, push=lambda t, q, v: {}["missing"])
-        assert isinstance(caught.value.__cause__, KeyError)
 
     def test_keyboard_interrupt_in_a_callable_passes(self, block):
         def law(t, q, v):
