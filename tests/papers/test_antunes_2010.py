@@ -12,14 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference_models import load
+from reference_models import STATE, close, load, near, simulate
 
 import noslip as ns
 from noslip import Multipliers, NaturalComplement, Vakonomic
 
 DATA = Path(__file__).parent / "data"
-STATE = 1e-12  # of the largest entry: rounding of one evaluation
-MOTION = 1e-9  # m, rad, m/s, rad/s, N s: trajectories at tolerance 1e-13
 
 SLEIGH, DISK, CARRIAGE = (
     json.loads((DATA / f"{name}.json").read_text())
@@ -30,31 +28,6 @@ SLEIGH, DISK, CARRIAGE = (
 @functools.cache
 def system(name, formulation=NaturalComplement):
     return ns.compile(ns.derive(load(name), formulation()))
-
-
-def close(actual, expected, tolerance=STATE):
-    expected = np.asarray(expected, dtype=float)
-    difference = np.max(np.abs(np.asarray(actual, dtype=float) - expected))
-    return difference <= tolerance * np.max(np.abs(expected))
-
-
-def near(actual, expected, tolerance=MOTION):
-    return np.max(np.abs(np.subtract(actual, expected))) <= tolerance
-
-
-def simulate(compiled, case, start, inputs=None, **options):
-    run = ns.simulate(
-        compiled,
-        duration=case["points"][-1]["t"],
-        start=start,
-        inputs=inputs,
-        samples=[0.0] + [p["t"] for p in case["points"]],
-        rtol=1e-13,
-        atol=1e-13,
-        **options,
-    )
-    assert run.energy_drift < 1e-11
-    return run
 
 
 def world_rates(instant, joint):

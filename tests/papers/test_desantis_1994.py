@@ -17,14 +17,12 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from reference_models import load
+from reference_models import STATE, close, load, near, simulate
 from scipy.integrate import solve_ivp
 
 import noslip as ns
 
 DATA = Path(__file__).parent / "data"
-STATE = 1e-12  # of the largest entry: rounding of one evaluation
-MOTION = 1e-9  # m, rad, m/s, rad/s: trajectories at tolerance 1e-13
 
 
 def reference(name):
@@ -40,29 +38,9 @@ def system(name):
     return ns.compile(ns.derive(load(name)))
 
 
-def close(actual, expected, tolerance=STATE):
-    expected = np.asarray(expected, dtype=float)
-    difference = np.max(np.abs(np.asarray(actual, dtype=float) - expected))
-    return difference <= tolerance * np.max(np.abs(expected))
-
-
-def near(actual, expected, tolerance=MOTION):
-    return np.max(np.abs(np.subtract(actual, expected))) <= tolerance
-
-
-def simulate(name, case, start, inputs, **options):
+def values_at(name, case, start, inputs, **options):
     """Values at the tabulated times, as a function from a column's name and a point's index."""
-    run = ns.simulate(
-        system(name),
-        duration=case["points"][-1]["t"],
-        start=start,
-        inputs=inputs,
-        samples=[0.0] + [p["t"] for p in case["points"]],
-        rtol=1e-13,
-        atol=1e-13,
-        **options,
-    )
-    assert run.energy_drift < 1e-11
+    run = simulate(system(name), case, start, inputs, **options)
     return lambda k, *columns: [float(run[c][k + 1]) for c in columns]
 
 
@@ -304,7 +282,7 @@ def test_tractor_trailer_trajectory():
     keys = ("x", "y", "theta", "phi", "v_u1", "delta")
     start = {c: case["initial"][k] for c, k in zip(columns, keys, strict=True)}
     inputs = {"F_u2": 1500.0, "steering_rate": "0.06*cos(0.8*t)"}
-    at = simulate("tractor-trailer", case, start, inputs)
+    at = values_at("tractor-trailer", case, start, inputs)
     for k, point in enumerate(case["points"]):
         assert near(at(k, *columns), [point[key] for key in keys])
 
@@ -411,7 +389,7 @@ def test_vehicle_trajectories(case):
     start["front.vx"] = case["initial"].get("v_u1", case["initial"].get("x_dot"))
     inputs = {"F_u2": 3000.0, "Gamma": "3000*cos(1.5*t)"}
     options = {} if name == "lhd-noslip" else {"parameters": {"v0": 0.0}}
-    at = simulate(name, case, start, inputs, **options)
+    at = values_at(name, case, start, inputs, **options)
     for k, point in enumerate(case["points"]):
         assert near(at(k, "front.x", "front.y", "front.angle", "waist.angle"), point["q"])
         angle, vx, vy, *turning = at(
@@ -485,7 +463,7 @@ def test_arm_under_proportional_and_derivative_control():
     }
     start = {f"joint{k}.angle": case["initial"]["q"][k - 1] for k in (1, 2)}
     start |= {f"joint{k}.rate": case["initial"]["q_dot"][k - 1] for k in (1, 2)}
-    at = simulate("manipulator-2r", case, start, inputs, parameters={"g": 0.0})
+    at = values_at("manipulator-2r", case, start, inputs, parameters={"g": 0.0})
 
     def lyapunov(k):
         angles = at(k, "joint1.angle", "joint2.angle")
@@ -502,7 +480,7 @@ def test_arm_under_proportional_and_derivative_control():
 def test_two_link_arm_falls_freely():
     case = next(c for c in ARM2["trajectories"] if c["name"] == "free_fall_gravity")
     start = {f"joint{k}.angle": case["initial"]["q"][k - 1] for k in (1, 2)}
-    at = simulate("manipulator-2r", case, start, {})
+    at = values_at("manipulator-2r", case, start, {})
     for k, point in enumerate(case["points"]):
         assert near(at(k, "joint1.angle", "joint2.angle"), point["q"])
         assert near(at(k, "joint1.rate", "joint2.rate"), point["q_dot"])
@@ -519,7 +497,7 @@ def test_two_link_arm_falls_freely():
 def test_arms_under_constant_torques(name, case, tau):
     count = len(tau)
     start = {f"joint{k}.angle": q for k, q in enumerate(case["initial"]["q"], 1)}
-    at = simulate(name, case, start, torques(tau))
+    at = values_at(name, case, start, torques(tau))
     for k, point in enumerate(case["points"]):
         assert near(at(k, *(f"joint{j}.angle" for j in range(1, count + 1))), point["q"])
         assert near(at(k, *(f"joint{j}.rate" for j in range(1, count + 1))), point["q_dot"])
