@@ -12,7 +12,7 @@ import test_batch_alone
 import test_batch_events
 import test_batch_watched
 from batch_runs import starts_of_disks
-from test_batch_alone import disk, disk_starts, pendulum  # noqa: F401
+from test_batch_alone import disk_starts  # noqa: F401
 from test_batch_watched import ctrl_c  # noqa: F401
 
 import noslip as ns
