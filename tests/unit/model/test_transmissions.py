@@ -13,57 +13,21 @@ from noslip.scene.geometry import default_shapes
 INERTIA = {"a": 0.02, "b": 0.05, "c": 0.03}
 TORQUE = {"a": 0.7, "b": -0.2, "c": 0.4}
 
+PAIR = {"name": "k", "first": "a.angle", "second": "b.angle"}
+PAIR |= {"first_radius": "r", "second_radius": 0.1}
+PLANET = {"name": "k", "sun": "a.angle", "ring": "b.angle", "carrier": "c.angle"}
+PLANET |= {"sun_radius": "r", "ring_radius": 0.1}
 #: Transmission → row G on the angles of shafts a, b and c; the third is a slide where it is a rack.
 TRANSMISSIONS = {
-    "external": (
-        ns.rows.Gear(
-            name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1
-        ),
-        (0.04, 0.1, 0.0),
-    ),
-    "internal": (
-        ns.rows.Gear(
-            name="k",
-            first="a.angle",
-            second="b.angle",
-            first_radius="r",
-            second_radius=0.1,
-            is_internal=True,
-        ),
-        (0.04, -0.1, 0.0),
-    ),
+    "external": (ns.rows.Gear(**PAIR), (0.04, 0.1, 0.0)),
+    "internal": (ns.rows.Gear(**PAIR, is_internal=True), (0.04, -0.1, 0.0)),
     "rack": (
         ns.rows.Rack(name="k", gear="a.angle", rack="c.position", radius="r"),
         (0.04, 0.0, -1.0),
     ),
-    "belt": (
-        ns.rows.Belt(
-            name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1
-        ),
-        (0.04, -0.1, 0.0),
-    ),
-    "crossed belt": (
-        ns.rows.Belt(
-            name="k",
-            first="a.angle",
-            second="b.angle",
-            first_radius="r",
-            second_radius=0.1,
-            is_crossed=True,
-        ),
-        (0.04, 0.1, 0.0),
-    ),
-    "planetary": (
-        ns.rows.Planetary(
-            name="k",
-            sun="a.angle",
-            ring="b.angle",
-            carrier="c.angle",
-            sun_radius="r",
-            ring_radius=0.1,
-        ),
-        (0.04, 0.1, -0.14),
-    ),
+    "belt": (ns.rows.Belt(**PAIR), (0.04, -0.1, 0.0)),
+    "crossed belt": (ns.rows.Belt(**PAIR, is_crossed=True), (0.04, 0.1, 0.0)),
+    "planetary": (ns.rows.Planetary(**PLANET), (0.04, 0.1, -0.14)),
     "differential": (
         ns.rows.Differential(name="k", drive="a.angle", left="b.angle", right="c.angle", ratio=3.0),
         (-2.0 / 3.0, 1.0, 1.0),
@@ -329,14 +293,21 @@ def test_a_screw_and_a_gantry_by_their_closed_forms() -> None:
     assert list(found.accelerations.values()) == pytest.approx([0.5, -0.2, -9.81], rel=1e-14)
 
 
-def test_pins_carry_what_teeth_push() -> None:
-    """Two gears 0.14 m apart: the pins hold the tooth force and the weights."""
-    b = ns.ModelBuilder("pair", gravity=(0.0, 0.0, -9.81))
-    for name, x, J in (("a", 0.0, 0.02), ("b", 0.14, 0.05)):
-        b.body(name, mass=1.5, inertia=(J, J, J))
-        place = ns.Placement(position=(x, 0.0, 0.0))
+def on_pins(places: dict[str, tuple], mass: float, moments: float | dict, g: float = 9.81):
+    """A builder of wheels that turn about z in the world at their places (x, y)."""
+    b = ns.ModelBuilder("pins", gravity=(0.0, 0.0, -g))
+    for name, (x, y) in places.items():
+        J = moments[name] if isinstance(moments, dict) else moments
+        b.body(name, mass=mass, inertia=(J, J, J))
+        place = ns.Placement(position=(x, y, 0.0))
         axis = ns.joints.Revolute(axis=(0, 0, 1))
         b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    return b
+
+
+def test_pins_carry_what_teeth_push() -> None:
+    """Two gears 0.14 m apart: the pins hold the tooth force and the weights."""
+    b = on_pins({"a": (0.0, 0.0), "b": (0.14, 0.0)}, 1.5, {"a": 0.02, "b": 0.05})
     b.input("u", "N*m")
     b.force(ns.forces.Motor(name="m", speed="a.rate", input="u"))
     radii = {"first_radius": 0.04, "second_radius": 0.1}
@@ -354,12 +325,7 @@ def test_pins_carry_what_teeth_push() -> None:
 
 def test_pins_of_a_ring_and_a_rack() -> None:
     """A pinion in a ring, and one on a rack that runs beneath it."""
-    b = ns.ModelBuilder("ring", gravity=(0.0, 0.0, 0.0))
-    for name, x in (("ring", 0.0), ("pinion", 0.06)):
-        b.body(name, mass=1.0, inertia=(0.03, 0.03, 0.03))
-        place = ns.Placement(position=(x, 0.0, 0.0))
-        axis = ns.joints.Revolute(axis=(0, 0, 1))
-        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    b = on_pins({"ring": (0.0, 0.0), "pinion": (0.06, 0.0)}, 1.0, 0.03, g=0.0)
     b.body("rack", mass=2.0, inertia=(0.1, 0.1, 0.1))
     below = ns.Placement(position=(0.06, -0.04, 0.0))
     slide = ns.joints.Prismatic(axis=(1, 0, 0))
@@ -384,12 +350,7 @@ def test_three_gears_in_a_ring_lock_each_other() -> None:
     """Each pair fits, and the three together cannot turn; a fourth shaft that idles may."""
     height = (0.14**2 - 0.07**2) ** 0.5
     places = {"a": (0.0, 0.0), "b": (0.14, 0.0), "c": (0.07, height)}
-    b = ns.ModelBuilder("ring", gravity=(0.0, 0.0, 0.0))
-    for name, (x, y) in places.items():
-        b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
-        place = ns.Placement(position=(x, y, 0.0))
-        axis = ns.joints.Revolute(axis=(0, 0, 1))
-        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    b = on_pins(places, 1.0, 0.1, g=0.0)
     for first, second in ("ab", "bc", "ca"):
         names = {"first": f"{first}.angle", "second": f"{second}.angle"}
         b.row(ns.rows.Gear(name=first + second, first_radius=0.07, second_radius=0.07, **names))
@@ -405,12 +366,7 @@ def test_pins_of_pulleys_carry_the_pull_of_both_strands(
 ) -> None:
     """Tangents of two circles drawn by hand, with the tensions of a belt at rest and a chain."""
     distance, first, second = 0.5, 0.2, 0.05
-    b = ns.ModelBuilder("pulleys", gravity=(0.0, 0.0, -9.81))
-    for name, x, J in (("a", 0.0, 0.02), ("b", distance, 0.05)):
-        b.body(name, mass=1.5, inertia=(J, J, J))
-        place = ns.Placement(position=(x, 0.0, 0.0))
-        axis = ns.joints.Revolute(axis=(0, 0, 1))
-        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    b = on_pins({"a": (0.0, 0.0), "b": (distance, 0.0)}, 1.5, {"a": 0.02, "b": 0.05})
     b.input("u", "N*m")
     b.force(ns.forces.Motor(name="m", speed="a.rate", input="u"))
     radii = {"first_radius": first, "second_radius": second, "is_crossed": is_crossed}

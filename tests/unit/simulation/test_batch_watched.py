@@ -23,7 +23,8 @@ class TestWatched:
 
     @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_keeps_what_was_computed(self, pendulum):
-        ns.simulate_batch(pendulum, duration=0.1)  # compiled before the clock runs
+        # compiled before the clock runs
+        ns.simulate_batch(pendulum, threads=2, **self.LONG | {"duration": 0.1})
         timer = threading.Timer(0.3, _thread.interrupt_main)
         timer.start()
         batch = ns.simulate_batch(pendulum, threads=2, **self.LONG)
