@@ -443,7 +443,7 @@ def _plain_hint(hint: Any) -> Any:
 
 def _tuple_of(value: Any) -> Any:
     """A list or an array as a tuple, and those in it."""
-    if isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind != "V":
         value = value.tolist()
     return tuple(map(_tuple_of, value)) if isinstance(value, list) else value
 
@@ -937,4 +937,6 @@ def _tuple(arguments: tuple[Any, ...]) -> Expected:
 
 
 def _has_order(value: Any) -> bool:
-    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0 and value.dtype.kind != "V"  # of records, which are no numbers
+    return isinstance(value, list | tuple)

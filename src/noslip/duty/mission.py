@@ -34,6 +34,7 @@ from noslip import Fault, ModelError, NoslipError, SimulationError
 from noslip.base import nearest, read_text
 from noslip.duty.drives import Array, Battery, Gearmotor, checked
 from noslip.paths import AbstractPath, parse_path
+from noslip.timing import AbstractTiming
 
 if TYPE_CHECKING:
     from noslip.results import Order
@@ -48,7 +49,7 @@ class DriveLeg:
 
     path: AbstractPath | str  #: path, or its text as in ``"line:start=0,0;end=3,0"``
     #: timing law or its text; by default constant acceleration, constant speed, braking
-    timing: Any = None
+    timing: AbstractTiming | str | None = None
     #: speed, acceleration: highest ones, m/s and m/s²; by default those of the mission
     speed: float | None = None
     acceleration: float | None = None
