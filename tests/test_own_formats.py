@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base import AbstractFormat, find_format, known_formats
+from noslip.base import AbstractFormat, known_formats
 from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
 from noslip.formats import AbstractEquationFormat, AbstractModelText, AbstractRunFormat
@@ -153,29 +153,6 @@ def test_a_run_folder_is_read_in_every_format(own, run, tmp_path, word):
     for name, (unit, values) in run.columns.items():
         assert back.columns[name][0] == unit
         assert np.array_equal(back[name], values), name
-
-
-def test_save_is_to_netcdf_and_to_csv(run, tmp_path):
-    run.save(tmp_path / "a.csv")
-    run.to_csv(tmp_path / "b.csv")
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-    run.save(tmp_path / "a.h5")
-    assert find_format(AbstractRunFormat, "a.h5").read(tmp_path / "a.h5").keys() >= {"time"}
-
-
-def test_a_failed_write_leaves_what_was_there(own, run, tmp_path, monkeypatch):
-    path = tmp_path / "run.npz"
-    path.write_text("before")
-
-    def full(file, **columns):
-        Path(file).write_text("half")
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="full"):
-        run.save(path)
-    assert path.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 # equations

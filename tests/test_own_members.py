@@ -25,14 +25,12 @@ from noslip.cli import main
 from noslip.forces import AbstractForce
 from noslip.formulations import known_formulations
 from noslip.joints import AbstractJointType
-from noslip.kinematics.tree import Reader
 from noslip.model import NumberReader, load_model, model_to_toml, parse_model
 from noslip.shapes import AbstractShape
 from noslip.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
 VEHICLE = PLUGIN.with_name("own_vehicle_members.py")
-READ = Reader({})
 SOURCE = Path(ns.__file__).parent
 
 
@@ -101,19 +99,6 @@ def test_all_formulations_agree_the_own_one_among_them(model):
     assert "Kane's equations" in certificate.formulations
 
 
-def test_the_contact_point_is_on_the_ellipsoid_where_its_normal_points_down(own, rng):
-    size = np.array([0.4, 0.35, 0.3])
-    n = rng.normal(size=3)
-    n /= np.linalg.norm(n)
-    touch = own.Ellipsoid(size=tuple(size)).contact(ca.SX(n), ca.SX.eye(3), READ)
-    p = np.array(ca.evalf(touch.arm)).ravel()
-    assert np.sum((p / size) ** 2) == pytest.approx(1.0, rel=1e-14)
-    # the gradient of Σ (p/a)² is along −n
-    outward = p / size**2
-    assert np.cross(outward, n) == pytest.approx(np.zeros(3), abs=1e-13 * np.linalg.norm(outward))
-    assert outward @ n < 0
-
-
 def test_a_ball_as_an_ellipsoid_moves_as_the_ball_does(own):
     def rolling(surface):
         b = ns.ModelBuilder(name="rolling", gravity=(0.0, 0.0, -9.81))
@@ -127,17 +112,6 @@ def test_a_ball_as_an_ellipsoid_moves_as_the_ball_does(own):
     one = rolling(ns.surfaces.Ball(radius=0.3))
     other = rolling(own.Ellipsoid(size=(0.3, 0.3, 0.3)))
     assert other.q == pytest.approx(one.q, abs=1e-8)
-
-
-def test_a_screw_is_what_its_rows_say(own, rng):
-    """Its own rows vanish at its poses; the papers' coupling holds its motion."""
-    screw = own.Screw(axis=(0.3, -0.5, 0.9), lead=0.1)
-    R, p = screw.pose(ca.DM([0.7]), READ)
-    assert [float(ca.evalf(g)) for _, _, g in screw.closure(R, p, READ)] == pytest.approx(
-        [0.0] * 5, abs=1e-14
-    )
-    gap = np.array(ca.evalf(ca.mtimes(screw.coupling(READ), screw.motion(READ))))
-    assert gap == pytest.approx(np.zeros((6, 1)), abs=1e-15)
 
 
 def test_a_screw_closes_a_loop(own):

@@ -312,6 +312,10 @@ def test_vehicle_is_driven_by_keys(new_page, system_of, tmp_path):
     until(page, "live.moment.time > 0.6 && live.stick[0] === 1")
     page.keyboard.up("ArrowUp")
     assert page.evaluate("live.stick[0]") == 0
+    drift, size, residual = page.evaluate(
+        "(({drift, size, residual}) => [drift, size, residual])(live.driven)"
+    )
+    assert 0 < size and drift < 1e-8 * size and residual < 1e-12  # tolerance 1e-9, rounding
     column = "live.moment.row[live.column('base.angle')]"
     assert page.evaluate("live.moment.row.every(Number.isFinite)")
     before = page.evaluate("live.moment.time")

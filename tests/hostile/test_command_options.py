@@ -171,7 +171,10 @@ def outcome(words: tuple[str, ...], place: Path) -> str:
         os.chdir(place)
     after = snapshot(place)
     if after != before:
+        # a run that is written, and then judged, is no refusal
+        is_written = "  folder  " in result.output
         is_refused = not said and (result.exit_code == 2 or "  fix  " in result.output)
+        is_refused = is_refused and not is_written
         if is_refused:
             said = f"left {sorted(set(after) - set(before))[:3]}"
         restore(place, before)

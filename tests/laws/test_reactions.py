@@ -58,7 +58,7 @@ def test_joints_transmit_along_their_freedoms_what_acts_there(name):
         efforts.append(ca.mtimes(node.H.T, ca.vertcat(moment, force)))
     # what contacts own of the speeds has no inertia, and nothing acts there
     efforts.append(ca.SX.zeros(kin.num_places))
-    bodies = generalized_forces(kin.tree, list(equations.forces.wrenches), kin.num_speeds)
+    bodies = generalized_forces(kin.tree, list(equations.forces.wrenches()), kin.num_speeds)
     acting = equations.forces.Q + ca.mtimes(equations.forces.B, s.u) - bodies
     # a row that says where its force acts pushes bodies, and no joint transmits it
     rows = [

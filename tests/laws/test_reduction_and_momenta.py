@@ -187,6 +187,88 @@ def test_each_missing_measure_has_its_steady_motion(name):
     assert len([x for x in found.obstruction.speeds.values() if abs(x) > 1e-9]) == 1
 
 
+#: Principal moments of inertia, radius and mass of bodies that only turn, and of balls that roll.
+MOMENTS, RADIUS, MASS = np.array([0.5, 0.8, 1.1]), 0.5, 1.3
+#: The vertical in axes of the body, and the spin about it.
+VERTICAL = (
+    "2*(body.qx*body.qz - body.qw*body.qy)",
+    "2*(body.qy*body.qz + body.qw*body.qx)",
+    "(1 - 2*body.qx^2 - 2*body.qy^2)",
+)
+SPIN = " + ".join(f"{g}*body.w{x}" for g, x in zip(VERTICAL, "xyz", strict=True))
+
+
+def turning_body(row="", *, rolls=False, center=(0.0, 0.0, 0.0)):
+    """A body about a fixed point, or a ball on a plane, with a row for its angular velocity."""
+    b = ns.ModelBuilder(name="turning body", gravity=(0.0, 0.0, 0.0))
+    b.body("body", mass=MASS, inertia=tuple(MOMENTS), center_of_mass=center)
+    joint = ns.joints.Free() if rolls else ns.joints.Spherical()
+    b.joint("body", joint, parent="world", child="body")
+    if rolls:
+        surface = ns.surfaces.Ball(radius=RADIUS)
+        b.contact(ns.contacts.Rolling(name="floor", body="body", wheel=surface))
+    if row:
+        b.row(ns.rows.VelocityRow(name="row", expression=row, unit="rad/s"))
+    for axis in "xy" if row == SPIN else "":
+        b.independent_speed(f"body.w{axis}")
+    return b.build()
+
+
+def test_a_suslov_body_keeps_volume_about_its_principal_axes_alone():
+    """a·ω = 0 with a fixed in the body: where a is an eigenvector of inertia [Kozlov1988]."""
+    assert ns.structure(turning_body("body.wy")).measure.density == "constant"
+    structure = ns.structure(turning_body("0.6*body.wx + 0.8*body.wz"))
+    assert structure.measure.answer == "no"
+    assert structure.voronets is None  # a quaternion carries no motion
+    # ω = (0.8 s, y, −0.6 s): ṡ = 0.48 (I₃ − I₁) y s/(0.64 I₁ + 0.36 I₃)
+    first, _, last = MOMENTS
+    exact = 0.48 * (last - first) / (0.64 * first + 0.36 * last)
+    found = structure.measure.obstruction
+    assert abs(abs(found.trace) - exact) < 1e-9
+    assert abs(abs(found.speeds["body.wy"]) - 1.0) < 1e-9
+
+
+#: Row and whether a ball rolls → whether only motions without spin are admissible: Veselova's body
+#: [VeselovVeselova1988], Chaplygin's ball [Chaplygin1903], the same without pivoting
+#: [EhlersKoillerMontgomeryRios2005].
+KEPT = {(SPIN, False): True, ("", True): False, (SPIN, True): True}
+
+
+@pytest.mark.parametrize(("row", "rolls"), KEPT)
+def test_densities_of_bodies_that_turn_and_roll(row, rolls):
+    """√(γ·J⁻¹γ), or √(1 − D γ·J⁻¹γ), with D = m r² and J = I + D, along a run.
+
+    The first is of rates across γ; of the first two components of ω, it is over the third of γ.
+    """
+    model = turning_body(row, rolls=rolls)
+    found = ns.structure(model).measure
+    assert found.density == "(det SᵀMS)^0.5"
+    system = ns.compile(ns.derive(model))
+    speeds = [s.name for s in system.independent_speeds]
+    start = {"body.wx": 0.9, "body.wy": -0.7} | ({} if row else {"body.wz": 0.5})
+    start |= {"body.qw": 0.9, "body.qx": 0.3, "body.qy": -0.2, "body.qz": 0.1}
+    start |= {"body.z": RADIUS} if rolls else {}
+    run = ns.simulate(system, duration=0.5, start=start, samples=401, rtol=1e-12, atol=1e-13)
+    w, x, y, z = (run[f"body.q{axis}"] for axis in "wxyz")
+    up = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
+    D = MASS * RADIUS**2 if rolls else 0.0
+    share = np.sum(up**2 / (MOMENTS + D)[:, None], axis=0)
+    if KEPT[row, rolls]:
+        assert speeds == ["body.wx", "body.wy"]
+        density = np.sqrt(share) / np.abs(up[2])
+    else:
+        assert speeds == ["body.wx", "body.wy", "body.wz"]
+        density = np.sqrt(1 - D * share)
+    change = np.log(density / density[0])
+    assert np.ptp(change) > 0.01  # far above the bound below
+    np.testing.assert_allclose(found.growth(run), -change, atol=1e-9)
+
+
+def test_a_ball_that_is_heavier_on_one_side_keeps_no_volume():
+    found = ns.structure(turning_body(rolls=True, center=(0.05, 0.1, 0.08))).measure
+    assert found.answer == "no"
+
+
 # momenta and energies
 
 

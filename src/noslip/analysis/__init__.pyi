@@ -10,12 +10,16 @@ from .cartesian import (
     frame_twist as frame_twist,
 )
 from .reactions import (
+    SampledMotion as SampledMotion,
     contact_forces as contact_forces,
+    simulated_system as simulated_system,
+)
+from .eigenvalue_sweep import (
+    steady_growth as steady_growth,
 )
 from .instant import (
     check_time as check_time,
     input_vector as input_vector,
-    speed_input_vectors as speed_input_vectors,
     speed_rows as speed_rows,
 )
 from .instant_kinematics import (
@@ -25,7 +29,6 @@ from .instant_kinematics import (
 from .linearization import (
     Linearization as Linearization,
     linearize as linearize,
-    linearize_batch as linearize_batch,
     linearize_point as linearize_point,
     small_motions as small_motions,
     steady_state_at as steady_state_at,
@@ -36,13 +39,6 @@ from .local_coordinates import (
 )
 from .modes import (
     SweptMode as SweptMode,
-    neutral_bound as neutral_bound,
-    swept_modes as swept_modes,
-)
-from .reactions import (
-    motion_of as motion_of,
-    sampled as sampled,
-    simulated_system as simulated_system,
 )
 from .relevant_state import (
     RelevantState as RelevantState,
@@ -59,5 +55,4 @@ from .steady_motion import (
     SteadyMotion as SteadyMotion,
     relevance as relevance,
     steady as steady,
-    steady_batch as steady_batch,
 )

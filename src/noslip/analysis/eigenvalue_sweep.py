@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,14 @@ from noslip.analysis.linearization import (
     linearize,
     linearize_batch,
 )
-from noslip.analysis.modes import SweptMode, neutral_bound, state_groups, swept_modes
+from noslip.analysis.modes import SweptMode, neutral_bound, state_groups
 from noslip.analysis.scenario import split_changes
-from noslip.analysis.steady_motion import steady
+from noslip.analysis.steady_motion import steady, steady_batch
 from noslip.base import Array, SimulationError, nearest, real_array
 from noslip.engines import System, require_system
 from noslip.expressions import CONSTANTS, ExpressionError, names_in, nominal, parse
 from noslip.model import NamedMode
-from noslip.simulation import AbstractInputLaw, Start
+from noslip.simulation import AbstractInputLaw, Start, units_by_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +49,7 @@ class EigenvalueSweep:
     def modes(self) -> tuple[SweptMode, ...]:
         """Eigenvalues followed over the values, each mode with its name."""
         groups = self.groups or self.states
-        return swept_modes(
+        return SweptMode.follow(
             self.values, self.eigenvalues, self.eigenvectors, groups, self.named_modes
         )
 
@@ -266,6 +266,108 @@ def sweep_eigenvalues(
 
 #: Names of states and what they count to, (n, nx) eigenvalues and (n, nx, nx) vectors.
 Spectra = tuple[tuple[str, ...], tuple[str, ...], np.ndarray, np.ndarray]
+
+
+class SteadyGrowth(NamedTuple):
+    """What grows fastest of small motions about n steady motions."""
+
+    #: growth, frequency: (n,) 1/s and rad/s of the eigenvalue; nan where no motion is steady
+    growth: Array
+    frequency: Array
+    is_stable: NDArray[np.bool_]  #: (n,)
+    messages: tuple[str, ...]  #: why motions are not steady
+
+
+def steady_growth(
+    system: System,
+    grid: Mapping[str, Array],
+    *,
+    about: Mapping[str, float] | None = None,
+    search: bool = False,
+    guess: Mapping[str, float] | None = None,
+    find: Sequence[str] = (),
+    inputs: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> SteadyGrowth:
+    """Growth of small motions about steady motions at n sets of values, all at once.
+
+    Eigenvalues that are zero everywhere belong to a family of motions, and do not count.
+
+    Parameters
+    ----------
+    grid : n values by name: parameters, inputs and start values.
+    about : further values of all the motions; they must be all that these need, unless `search`.
+    search, guess, find : whether steady motions are searched for, and how, as `steady_batch` does.
+
+    Raises
+    ------
+    SimulationError : a search finds none.
+    """
+    split = split_changes(system, dict.fromkeys(grid, 0.0))
+    state: dict[str, Any] = {**(about or {}), **{n: grid[n] for n in split.start}}
+    forces: dict[str, Any] = {**(inputs or {}), **{n: grid[n] for n in split.inputs}}
+    numbers: dict[str, Any] = {**(parameters or {}), **{n: grid[n] for n in split.parameters}}
+    count = max(map(len, grid.values()))
+    which = np.arange(count)
+    if search:
+        motions = steady_batch(
+            system,
+            state,
+            guess=guess,
+            find=find,
+            inputs=forces,
+            parameters=numbers,
+            time=time,
+            count=count,
+            progress=None if progress is None else lambda part: progress(0.7 * part),
+            cancel=cancel,
+        )
+        which = np.flatnonzero(motions.is_found)
+        if not which.size:
+            raise SimulationError(
+                next(iter(motions.messages.values()), "no point has a steady motion"),
+                f"steady motions of model '{system.model.name}'",
+                "give a guess, or other ranges",
+            )
+        named = units_by_name(system)
+        state = {n: v[which] for n, v in motions.values.items() if n in named}
+        forces = {n: _taken(v, which) for n, v in (forces | motions.inputs).items()}
+        numbers = {n: _taken(v, which) for n, v in numbers.items()}
+    found = linearize_batch(
+        system,
+        state,
+        inputs=forces,
+        parameters=numbers,
+        count=len(which),
+        time=time,
+        progress=None
+        if progress is None
+        else lambda part: progress(0.7 + 0.3 * part if search else part),
+        cancel=cancel,
+    )
+    growth, frequency = np.full(count, np.nan), np.full(count, np.nan)
+    is_stable = np.zeros(count, bool)
+    known = np.flatnonzero(found.is_steady)
+    spectra = found.eigenvalues[known]
+    if spectra.size:
+        least = np.array([neutral_bound(row) for row in spectra])
+        neutral = int(np.min(np.sum(np.abs(spectra) <= least[:, None], axis=1)))
+        order = np.argsort(np.abs(spectra), axis=1)[:, neutral:]
+        others = np.take_along_axis(spectra, order, axis=1)
+        growth[which[known]] = frequency[which[known]] = 0.0
+        if others.shape[1]:
+            first = others[np.arange(len(known)), np.argmax(others.real, axis=1)]
+            growth[which[known]], frequency[which[known]] = first.real, np.abs(first.imag)
+        is_stable[which[known]] = growth[which[known]] <= least
+    return SteadyGrowth(growth, frequency, is_stable, tuple(found.messages.values()))
+
+
+def _taken(values: Any, which: NDArray[np.intp]) -> Any:
+    """Those of some motions, of values that may be one number for all."""
+    return values[which] if np.ndim(values) else values
 
 
 def _one_by_one(

@@ -314,14 +314,14 @@ def inverse_dynamics(
         system, state, time=time, speed_inputs=w, parameters=parameters, need="kinematics"
     )
     etadot = independent_rates(system, here, start, accelerations_of, params, (w, wdot))
-    return inputs_for(here, start, etadot, (w, wdot), weights, params)
+    return inputs_for(here, start, etadot, speed_inputs, weights, params)
 
 
 def inputs_for(
     system: System,
     start: Start,
     etadot: Array,
-    speed_inputs: tuple[Array, Array],
+    speed_inputs: Mapping[str, float] | None,
     weights: Mapping[str, float] | None,
     params: Array,
 ) -> InverseDynamics:
@@ -338,7 +338,7 @@ def inputs_for(
         weight[name] = float(value)
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
-    u = np.concatenate([np.zeros(len(inputs)), *speed_inputs])
+    u = np.concatenate([np.zeros(len(inputs)), *speed_input_vectors(system, speed_inputs)])
     at = np.array([start.time]), x[None], u[None], params[None]
     W = np.array([[weight[name] for name in inputs]])
     found, left = _least_inputs(_blocks(system, at), etadot[None], W)

@@ -284,6 +284,62 @@ class SweptMode:
     #: coordinate or speed → its part in the mode, of 1 in all; the mean over values
     participation: dict[str, float] = field(repr=False)
 
+    @classmethod
+    def follow(
+        cls,
+        values: Array,
+        eigenvalues: Complex,
+        vectors: np.ndarray,
+        groups: Sequence[str],
+        named: Sequence[NamedMode] = (),
+    ) -> tuple[SweptMode, ...]:
+        """Modes followed over the values of a parameter, with names that most of them give.
+
+        Parameters
+        ----------
+        values : (n,) rising.
+        eigenvalues : (n, k) in any order.
+        vectors : (n, k, k) columns for each, or empty; then modes have no names.
+        groups : (k,) what each state counts to.
+        named : names that the model gives.
+        """
+        order = followed(values, eigenvalues, vectors)
+        branches = np.take_along_axis(eigenvalues, order, axis=1)
+        found = paired(branches, cls.rounding(branches))
+        if not vectors.size:
+            return tuple(
+                cls(name="", eigenvalues=branches[:, mode], participation={}) for mode in found
+            )
+        parts = [participations(v, groups) for v in vectors]
+        votes: dict[str, Array] = {mode.name: np.zeros(len(found)) for mode in named}
+        shares = [dict.fromkeys(parts[0], 0.0) for _ in found]
+        for at, part in enumerate(parts):
+            names = declared_names(eigenvalues[at], part, named)
+            for number, mode in enumerate(found):
+                columns = order[at, list(mode)]
+                for name in {str(names[k]) for k in columns} - {""}:
+                    votes[name][number] += 1.0
+                for group, x in part.items():
+                    shares[number][group] += float(np.mean(x[columns])) / len(parts)
+        given = _elected(votes, len(found))
+        bound = cls.rounding(branches)
+        called = []
+        for number, mode in enumerate(found):
+            turns = bool(np.any(np.abs(branches[:, mode].imag) > bound))
+            called.append(given.get(number) or general_name(shares[number], turns))
+        kept = [given.get(number, "") for number in range(len(found))]
+        modes = [
+            cls(name=name, eigenvalues=branches[:, mode], participation=share)
+            for name, mode, share in zip(numbered(called, kept), found, shares, strict=True)
+        ]
+
+        def place(mode: SweptMode) -> tuple[int, bool]:
+            """Names of the model in its order, then others, and last what stays."""
+            listed = list(votes).index(mode.name) if mode.name in votes else len(votes)
+            return listed, not np.any(np.abs(mode.eigenvalues) > bound)
+
+        return tuple(sorted(modes, key=place))
+
     @staticmethod
     def rounding(eigenvalues: Complex) -> float:
         """Size below which a part of an eigenvalue of a sweep is rounding, 1/s."""
@@ -304,61 +360,6 @@ class SweptMode:
             return found
         known = "oscillates, " if self.name.endswith("oscillation") else "monotone, "
         return f"{self.name}: {found.removeprefix('monotone, ').removeprefix(known)}"
-
-
-def swept_modes(
-    values: Array,
-    eigenvalues: Complex,
-    vectors: np.ndarray,
-    groups: Sequence[str],
-    named: Sequence[NamedMode] = (),
-) -> tuple[SweptMode, ...]:
-    """Modes followed over the values of a parameter, with the names that most of the values give.
-
-    Parameters
-    ----------
-    values : (n,) rising.
-    eigenvalues : (n, k) in any order.
-    vectors : (n, k, k) columns for each, or empty; then modes have no names.
-    groups : (k,) what each state counts to.
-    named : names that the model gives.
-    """
-    order = followed(values, eigenvalues, vectors)
-    branches = np.take_along_axis(eigenvalues, order, axis=1)
-    found = paired(branches, SweptMode.rounding(branches))
-    if not vectors.size:
-        return tuple(
-            SweptMode(name="", eigenvalues=branches[:, mode], participation={}) for mode in found
-        )
-    parts = [participations(v, groups) for v in vectors]
-    votes: dict[str, Array] = {mode.name: np.zeros(len(found)) for mode in named}
-    shares = [dict.fromkeys(parts[0], 0.0) for _ in found]
-    for at, part in enumerate(parts):
-        names = declared_names(eigenvalues[at], part, named)
-        for number, mode in enumerate(found):
-            columns = order[at, list(mode)]
-            for name in {str(names[k]) for k in columns} - {""}:
-                votes[name][number] += 1.0
-            for group, x in part.items():
-                shares[number][group] += float(np.mean(x[columns])) / len(parts)
-    given = _elected(votes, len(found))
-    bound = SweptMode.rounding(branches)
-    called = []
-    for number, mode in enumerate(found):
-        turns = bool(np.any(np.abs(branches[:, mode].imag) > bound))
-        called.append(given.get(number) or general_name(shares[number], turns))
-    kept = [given.get(number, "") for number in range(len(found))]
-    modes = [
-        SweptMode(name=name, eigenvalues=branches[:, mode], participation=share)
-        for name, mode, share in zip(numbered(called, kept), found, shares, strict=True)
-    ]
-
-    def place(mode: SweptMode) -> tuple[int, bool]:
-        """Names of the model in its order, then others, and last what stays."""
-        listed = list(votes).index(mode.name) if mode.name in votes else len(votes)
-        return listed, not np.any(np.abs(mode.eigenvalues) > bound)
-
-    return tuple(sorted(modes, key=place))
 
 
 def _elected(votes: Mapping[str, Array], count: int) -> dict[int, str]:

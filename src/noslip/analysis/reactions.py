@@ -99,7 +99,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
         )
     check_holds(run, "reactions(system, run)")
     system = simulated_system(system, run, "reactions(system, run)")
-    return reactions_at(system, motion_of(system, run), axes)
+    return reactions_at(system, SampledMotion.of(system, run), axes)
 
 
 class SampledMotion(NamedTuple):
@@ -115,10 +115,46 @@ class SampledMotion(NamedTuple):
     #: whether the samples are of one motion, whose largest force is the scale of all
     is_one: bool = True
 
+    @classmethod
+    def of(cls, system: System, run: Trajectory) -> SampledMotion:
+        """The samples of a run, which must be one of this system (:func:`simulated_system`)."""
+        if run.model != system.model:
+            raise ValueError("the system is not that of the run: simulated_system(system, run)")
+        columns = [run[c.name][:, None] for c in system.auxiliary_states]
+        if system.does_work:
+            columns.append(run.work[:, None])
+        return cls(
+            t=run.t,
+            q=run.q,
+            v=run.v,
+            inputs=np.ascontiguousarray(run.inputs),
+            rest=np.hstack(columns) if columns else np.zeros((len(run.t), 0)),
+            values=system.parameters(run.parameters),
+        )
+
     def arguments(self, system: System) -> tuple[Array, Array, Array, Array]:
         """(t, x, inputs, parameters) of the samples, as a system's functions take them."""
         eta = system.kinematics.independent_values(self.t, self.q, self.v, self.values)
         return self.t, np.hstack([self.q, eta, self.rest]), self.inputs, self.values
+
+    def outputs(self, system: System, function: str) -> Array:
+        """Evaluate a function of the system, in other speeds where its own are singular.
+
+        What no speeds determine is nan.
+        """
+        if self.values.ndim == 1:
+            given = system.model.parameter_values(self.values)
+            system = with_regular_rows(system, self.values, given)
+        at = self.arguments(system)
+        values: Array = getattr(system, function).map(*at)
+        if function in OF_COORDINATES:
+            return values
+        bases = choose_bases(system, self.t, self.q, self.values, need="speeds")
+        for here, which in bases.groups:
+            if here is not system:
+                values[which] = getattr(here, function).map(*self.part(which).arguments(here))
+        values[list(bases.faults)] = np.nan
+        return values
 
     def parameters_of(self, k: int) -> Array:
         """(np,) parameters of one sample."""
@@ -194,34 +230,17 @@ def simulated_system(system: System, run: Trajectory, where: str) -> System:
     return system.cached(("system of a run", id(run.model)), make)[1]
 
 
-def motion_of(system: System, run: Trajectory) -> SampledMotion:
-    """The samples of a run, which must be one of this system."""
-    if run.model != system.model:
-        raise ValueError("motion_of takes the system of the run: simulated_system(system, run)")
-    columns = [run[c.name][:, None] for c in system.auxiliary_states]
-    if system.does_work:
-        columns.append(run.work[:, None])
-    return SampledMotion(
-        t=run.t,
-        q=run.q,
-        v=run.v,
-        inputs=np.ascontiguousarray(run.inputs),
-        rest=np.hstack(columns) if columns else np.zeros((len(run.t), 0)),
-        values=system.parameters(run.parameters),
-    )
-
-
 def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reaction, ...]:
     """The reactions along a sampled motion, as :func:`reactions` gives them."""
     kin, n = system.kinematics, len(run.t)
-    poses = sampled(system, run, "poses").reshape(n, -1, 12)
+    poses = run.outputs(system, "poses").reshape(n, -1, 12)
     turn = {
         node.body.name: poses[:, k, :9].reshape(n, 3, 3) for k, node in enumerate(kin.tree.nodes)
     }
     result: list[Reaction] = []
     joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
     unknown = unknown_wrenches(kin)
-    wrenches = sampled(system, run, "joint_wrenches").reshape(n, -1, 3, 3)
+    wrenches = run.outputs(system, "joint_wrenches").reshape(n, -1, 3, 3)
     for k, joint in enumerate(joints):
         point, force, moment = (wrenches[:, k, j] for j in range(3))
         if axes != "world":
@@ -239,9 +258,9 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
                 note=kin.why_unplaced(unknown[joint.name]) if joint.name in unknown else "",
             )
         )
-    lam = sampled(system, run, "multipliers")
+    lam = run.outputs(system, "multipliers")
     index = {row.name: k for k, row in enumerate(kin.rows)}
-    frames = sampled(system, run, "contact_axes").reshape(n, -1, 4, 3)
+    frames = run.outputs(system, "contact_axes").reshape(n, -1, 4, 3)
     for k, trace in enumerate(kin.contacts):
         name = trace.contact.name
         parts = np.zeros((n, 3))
@@ -274,26 +293,6 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
 
 #: Functions of a system that no speeds enter.
 OF_COORDINATES = ("poses", "contact_axes")
-
-
-def sampled(system: System, run: SampledMotion, function: str) -> Array:
-    """Evaluate a function of the system along a run, in other speeds where its own are singular.
-
-    What no speeds determine is nan.
-    """
-    if run.values.ndim == 1:
-        given = system.model.parameter_values(run.values)
-        system = with_regular_rows(system, run.values, given)
-    at = run.arguments(system)
-    values: Array = getattr(system, function).map(*at)
-    if function in OF_COORDINATES:
-        return values
-    bases = choose_bases(system, run.t, run.q, run.values, need="speeds")
-    for here, which in bases.groups:
-        if here is not system:
-            values[which] = getattr(here, function).map(*run.part(which).arguments(here))
-    values[list(bases.faults)] = np.nan
-    return values
 
 
 def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
@@ -346,7 +345,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     """Compute the forces of all contacts along a run, and the family that is left open."""
     check_holds(run, "contact_forces(system, run)")
     system = simulated_system(system, run, "contact_forces(system, run)")
-    return contact_forces_at(system, motion_of(system, run))
+    return contact_forces_at(system, SampledMotion.of(system, run))
 
 
 def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
@@ -432,7 +431,7 @@ def _grips(
     given = system.equations.forces.grips
     if not given:
         return ()
-    numbers = sampled(system, run, "grips").reshape(len(run.t), len(given), 5)
+    numbers = run.outputs(system, "grips").reshape(len(run.t), len(given), 5)
     found = []
     for k, (name, grip) in enumerate(given.items()):
         place = _place(grip.contact)

@@ -29,6 +29,7 @@ from noslip.analysis.linearization import (
     steady_state_at,
 )
 from noslip.analysis.local_coordinates import LocalState
+from noslip.analysis.modes import neutral_bound
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady_motion import (
@@ -72,6 +73,8 @@ class SteadyTask:
 
     #: Whether small motions are told by multipliers.
     is_map = False
+    #: Size below which an eigenvalue counts as zero, 1/s.
+    neutral = staticmethod(neutral_bound)
 
     @classmethod
     def read(

@@ -220,7 +220,8 @@ def _guarded(
                 fault = own.fault(name, arguments[skipped:], options, is_plain=False)
                 explain_methods(type(found), find)
             if fault is None:
-                return found
+                is_own = isinstance(found, types.FunctionType) and own is not None
+                return _explained(found, f"what {name} gave", find, 0) if is_own else found
         raise fault
 
     return guarded
@@ -254,8 +255,8 @@ def explain_methods(cls: type, find: Callable[[str, bool], Any]) -> None:
                 setattr(base, name, classmethod(_explained(method.__func__, said, find)))
 
 
-def _explained(method: Any, name: str, find: Callable[[str, bool], Any]) -> Any:
-    """The method that explains its failures."""
+def _explained(method: Any, name: str, find: Callable[[str, bool], Any], skipped: int = 1) -> Any:
+    """The method or function that explains its failures."""
 
     @functools.wraps(method)
     def explained(*arguments: Any, **options: Any) -> Any:
@@ -264,7 +265,7 @@ def _explained(method: Any, name: str, find: Callable[[str, bool], Any]) -> Any:
         except NoslipError:
             raise
         except RAW as error:
-            fault = _explanation(error, method, name, 1, None, find, arguments, options)
+            fault = _explanation(error, method, name, skipped, None, find, arguments, options)
             if fault is None:
                 raise
         raise fault

@@ -12,7 +12,6 @@ C is refused (:func:`check_c_name`); text of the model stands in comments only, 
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +39,7 @@ from noslip.engines import (
     CWriter,
     Program,
 )
-from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, run_start
+from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, regular_start
 
 #: Words of C and C++, and macros of <math.h>, that no member of a struct can be called by.
 RESERVED = frozenset(
@@ -274,7 +273,7 @@ def c_source(
     laws = tuple(_law(s, controller, where) for s in cover.systems) if controller else ()
     parameters = system.parameters()
     begin = start_of(system, start)
-    here, eta = run_start(system, begin, parameters)
+    here, begin = regular_start(system, begin, parameters, need="speeds")
     if here not in cover.systems:
         raise CompileError(
             "none of the choices of independent speeds in the code determines the motion at the "
@@ -287,7 +286,7 @@ def c_source(
         prefix=name,
         cover=cover,
         single=precision == "single",
-        start=dataclasses.replace(begin, eta=eta),
+        start=begin,
         start_basis=cover.systems.index(here),
         laws=laws,
         parameters=parameters,

@@ -118,7 +118,15 @@ class RatesFunction:
                     f"rates of model '{self.system.model.name}'",
                     "give x = [q; eta], u = system.inputs and p = system.parameters(), in order",
                 )
-        shape = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+        leading = [a.shape[:-1] for a in arrays]
+        try:
+            shape = np.broadcast_shapes(*leading)
+        except ValueError:
+            raise SimulationError(
+                f"t, x, u and p have rows {leading}, which do not fit each other",
+                where,
+                "give as many of each, or one for all",
+            ) from None
         count = math.prod(shape)
         rows = [
             np.broadcast_to(a, (*shape, size)).reshape(count, size)
@@ -153,7 +161,11 @@ class RunFunction:
         for name in self.columns:
             if name not in known:
                 raise SimulationError(f"there is no column '{name}'", where, nearest(name, known))
-        inspect.signature(simulate_sensitivities).bind_partial(**self.options)
+        known = list(inspect.signature(simulate_sensitivities).parameters)[1:]
+        for name in self.options:
+            if name not in known:
+                what = f"there is no option '{name}' of a differentiable run"
+                raise SimulationError(what, where, nearest(name, known))
         timing = {n: self.options[n] for n in TIMING if n in self.options}
         self.times = read_run("a differentiable run", system, timing).times
         self._parameters = {p.name for p in system.model.parameters}

@@ -95,6 +95,9 @@ class FamilyTask(Protocol):
     def is_map(self) -> bool:
         """Whether small motions are told by multipliers."""
 
+    def neutral(self, exponents: NDArray[np.complex128]) -> float:
+        """Size below which an exponent of small motions counts as zero."""
+
     def equations_at(self, motion: Any, value: float) -> tuple[FamilyEquations, Array]:
         """The equations near a motion, and its unknowns."""
 
@@ -584,7 +587,9 @@ class _Family:
         self._ends.append((first, last))
         special = []
         for piece in pieces:
-            spectra = Spectra(piece.equations.eigenvalues, is_map=self._task.is_map)
+            spectra = Spectra(
+                piece.equations.eigenvalues, self._task.neutral, is_map=self._task.is_map
+            )
             for some in _apart(piece.knots, y if is_crossing else None):
                 at = piece._replace(knots=some)
                 special += [(at, f) for f in special_points(piece.curve, some, spectra)]
@@ -708,7 +713,7 @@ class _Family:
         first = 0
 
         def spectra_of(p: _Piece) -> Spectra:
-            return Spectra(p.equations.eigenvalues, is_map=task.is_map)
+            return Spectra(p.equations.eigenvalues, task.neutral, is_map=task.is_map)
 
         for (number, p), Y, spectrum in zip(pieces, tables, spectra, strict=True):
             some = slice(first, first + len(Y))

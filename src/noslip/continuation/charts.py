@@ -1,7 +1,7 @@
 """`stability_chart`: where steady motions are stable, over two values.
 
-Steady motions at the points of a grid are found and linearized all at once (`steady_batch`,
-`linearize_batch`); what grows fastest says whether each is stable.
+Steady motions at the points of a grid are found and linearized all at once (`steady_growth`); what
+grows fastest says whether each is stable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis import linearize_batch, neutral_bound, split_changes, steady_batch
+from noslip.analysis import steady_growth
 from noslip.base import ArgumentError, Array, SimulationError, require
 from noslip.engines import System, require_system
 from noslip.simulation import units_by_name
@@ -165,68 +165,22 @@ def stability_chart(
         )
     x, y = sides
     grid = dict(zip(names, (each.ravel() for each in np.meshgrid(x, y)), strict=True))
-    split = split_changes(system, dict.fromkeys(names, 0.0))
-    state: dict[str, Any] = {**(about or {}), **{n: grid[n] for n in split.start}}
-    forces: dict[str, Any] = {**(inputs or {}), **{n: grid[n] for n in split.inputs}}
-    numbers: dict[str, Any] = {**(parameters or {}), **{n: grid[n] for n in split.parameters}}
-    count = len(x) * len(y)
-    which = np.arange(count)
-    if search:
-        motions = steady_batch(
-            system,
-            state,
-            guess=guess,
-            find=find,
-            inputs=forces,
-            parameters=numbers,
-            time=time,
-            count=count,
-            progress=None if progress is None else lambda part: progress(0.7 * part),
-            cancel=cancel,
-        )
-        which = np.flatnonzero(motions.is_found)
-        if not which.size:
-            raise SimulationError(
-                next(iter(motions.messages.values()), "no point has a steady motion"),
-                where,
-                "give a guess, or other ranges",
-            )
-        named = units_by_name(system)
-        state = {n: v[which] for n, v in motions.values.items() if n in named}
-        forces = {n: _taken(v, which) for n, v in (forces | motions.inputs).items()}
-        numbers = {n: _taken(v, which) for n, v in numbers.items()}
-    found = linearize_batch(
+    growth, frequency, is_stable, messages = steady_growth(
         system,
-        state,
-        inputs=forces,
-        parameters=numbers,
-        count=len(which),
+        grid,
+        about=about,
+        search=search,
+        guess=guess,
+        find=find,
+        inputs=inputs,
+        parameters=parameters,
         time=time,
-        progress=None
-        if progress is None
-        else lambda part: progress(0.7 + 0.3 * part if search else part),
+        progress=progress,
         cancel=cancel,
     )
-    growth, frequency = np.full(count, np.nan), np.full(count, np.nan)
-    is_stable = np.zeros(count, bool)
-    known = np.flatnonzero(found.is_steady)
-    spectra = found.eigenvalues[known]
-    if spectra.size:
-        # eigenvalues that are zero everywhere belong to a family of motions
-        least = np.array([neutral_bound(row) for row in spectra])
-        neutral = int(np.min(np.sum(np.abs(spectra) <= least[:, None], axis=1)))
-        order = np.argsort(np.abs(spectra), axis=1)[:, neutral:]
-        others = np.take_along_axis(spectra, order, axis=1)
-        if others.shape[1]:
-            largest = np.argmax(others.real, axis=1)
-            first = others[np.arange(len(known)), largest]
-            growth[which[known]], frequency[which[known]] = first.real, np.abs(first.imag)
-        else:
-            growth[which[known]], frequency[which[known]] = 0.0, 0.0
-        is_stable[which[known]] = growth[which[known]] <= least
     if not np.isfinite(growth).any():
         raise SimulationError(
-            next(iter(found.messages.values()), "the motions at these points are not steady"),
+            messages[0] if messages else "the motions at these points are not steady",
             where,
             "give values of steady motions, or search for them: search=True, on the command line "
             "--steady",
@@ -242,11 +196,6 @@ def stability_chart(
         frequency=frequency.reshape(shape),
         is_stable=is_stable.reshape(shape),
     )
-
-
-def _taken(values: Any, which: NDArray[np.intp]) -> Any:
-    """Those of some points, of values that may be one number for all."""
-    return values[which] if np.ndim(values) else values
 
 
 def _sides(

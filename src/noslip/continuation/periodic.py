@@ -38,8 +38,9 @@ from noslip.simulation import Start, Table, complete_start, flow_map, units_by_n
 ALLOWED, TOLERANCE = 1e-9, 1e-12
 #: Steps of the search, and how often each is halved.
 MOST_STEPS, HALVINGS = 40, 8
-#: A multiplier is 1 within this.
-NEUTRAL = 1e-6
+#: A multiplier is 1 within this; as an exponent, two that are defective are so to the root of a
+#: run's error.
+NEUTRAL, NEUTRAL_EXPONENT = 1e-6, 1e-5
 #: Varied values that belong to no model.
 PERIOD = "period"
 
@@ -157,6 +158,11 @@ class PeriodicTask:
         return self
 
     is_map = True
+
+    @staticmethod
+    def neutral(exponents: NDArray[np.complex128]) -> float:
+        """Size below which an exponent of a multiplier counts as zero."""
+        return NEUTRAL_EXPONENT
 
     @property
     def name(self) -> str:

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis import neutral_bound
 from noslip.base import Array
 from noslip.continuation.arclength import Knot, SolutionCurve
 
@@ -34,8 +33,6 @@ FOLD, BRANCH_POINT, HOPF, TORUS, DOUBLING, LIMIT = (
     "period doubling",
     "stability limit",
 )
-#: A multiplier is 1 within this: two that are defective are so to the root of a run's error.
-NEUTRAL = 1e-5
 #: Two of them nearer than this, as a part of a step, are one.
 SAME = 1e-3
 
@@ -57,11 +54,18 @@ class Found:
 class Spectra:
     """Eigenvalues along a curve.
 
-    `of`: eigenvalues or multipliers (n, nx) of unknowns (n, k).
+    `of`: eigenvalues or multipliers (n, nx) of unknowns (n, k). `bound`: size of an exponent below
+    which it counts as zero, from all of them.
     """
 
-    def __init__(self, of: Callable[[Array], Complex], *, is_map: bool) -> None:
-        self.of, self.is_map = of, is_map
+    def __init__(
+        self,
+        of: Callable[[Array], Complex],
+        bound: Callable[[Complex], float],
+        *,
+        is_map: bool,
+    ) -> None:
+        self.of, self.bound, self.is_map = of, bound, is_map
 
     def at(self, knot: Knot) -> Complex:
         """(nx,) of a point."""
@@ -74,10 +78,6 @@ class Spectra:
             return values
         with np.errstate(all="ignore"):
             return np.asarray(np.log(np.where(values == 0.0, 1e-300, values)))
-
-    def bound(self, exponents: Complex) -> float:
-        """Size below which an exponent counts as zero."""
-        return NEUTRAL if self.is_map else neutral_bound(exponents)
 
     def growing(self, values: Complex) -> int:
         """How many grow."""

@@ -66,7 +66,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import orthogonal_solve, symmetric_factors, symmetric_solve
-from noslip.analysis import BodyMotion, check_time, inputs_for, speed_input_vectors, speed_rows
+from noslip.analysis import BodyMotion, check_time, inputs_for, speed_rows
 from noslip.base import Array, IdentityKey, SimulationError, counted, nearest
 from noslip.engines import NativeFunction, System, compile_expression, require_system
 from noslip.expressions import Scalar
@@ -1141,8 +1141,7 @@ def dynamics_history(
         eta = here.kinematics.independent_rows(t, q[k], params) @ v[k]
         state = dataclasses.replace(state, eta=eta)
         E, change = speed_rows(here, t, state, params)
-        given = speed_input_vectors(here, speed_inputs)
-        found = inputs_for(here, state, E @ vdot[k] + change, given, weights, params)
+        found = inputs_for(here, state, E @ vdot[k] + change, speed_inputs, weights, params)
         inputs.append(list(found.inputs.values()))
         missing.append(found.unreachable)
     names = [i.name for i in system.model.inputs]

@@ -372,6 +372,13 @@ def _weights(kin: Kinematics) -> ca.DM:
 
 
 Array = NDArray[np.float64]
+
+
+def _hashable(value: object) -> object:
+    """A value as part of a key; an array by its numbers."""
+    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+
 Made = TypeVar("Made")
 Asked = ParamSpec("Asked")
 
@@ -379,11 +386,12 @@ Asked = ParamSpec("Asked")
 def once_a_system(
     find: Callable[Concatenate[System, Asked], Made],
 ) -> Callable[Concatenate[System, Asked], Made]:
-    """A function of a system, and of what can be a key, whose value is cached with the system."""
+    """A function of a system and of what can be a key or is an array, cached with the system."""
 
     @functools.wraps(find)
     def cached(system: System, *given: Asked.args, **named: Asked.kwargs) -> Made:
-        key = find, given, tuple(named.items())
+        values = (*given, *named.values())
+        key = find, tuple(named), tuple(map(_hashable, values))
         return system.cached(key, functools.partial(find, system, *given, **named))
 
     return cached

@@ -141,7 +141,7 @@ def parse(text: str) -> Expression:
     try:
         if len(text) > MAX_LENGTH:
             raise ExpressionError(f"it has {len(text)} characters, at most {MAX_LENGTH} are read")
-        reader = _Reader(_tokens(text))
+        reader = _Reader(text)
         tree = reader.sum(0)
         if reader.at < len(reader.tokens):
             _, symbol, position = reader.tokens[reader.at]
@@ -372,27 +372,21 @@ class NUMBERS:
         return (x > 0) - (x < 0)
 
 
-def _tokens(text: str) -> list[tuple[str, str, int]]:
-    tokens = []
-    at = 0
-    text = text.rstrip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n\f\v"))
-            raise ExpressionError(f"{text[at]!r} at character {at + 1} is not arithmetic")
-        kind = match.lastgroup or ""
-        tokens.append((kind, match[kind], match.start(kind) + 1))
-        at = match.end()
-    return tokens
-
-
 class _Reader:
     """Recursive descent over the tokens, one method a line of the grammar."""
 
-    def __init__(self, tokens: list[tuple[str, str, int]]) -> None:
-        self.tokens = tokens
-        self.at = 0
+    def __init__(self, text: str) -> None:
+        self.tokens: list[tuple[str, str, int]] = []
+        self.at = at = 0
+        text = text.rstrip()
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n\f\v"))
+                raise ExpressionError(f"{text[at]!r} at character {at + 1} is not arithmetic")
+            kind = match.lastgroup or ""
+            self.tokens.append((kind, match[kind], match.start(kind) + 1))
+            at = match.end()
 
     def take(self, *symbols: str) -> str | None:
         if self.at < len(self.tokens) and self.tokens[self.at][1] in symbols:

@@ -40,6 +40,7 @@ import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -152,6 +153,9 @@ def closed(open_equations: Equations) -> dict[str, Any]:
         accelerations = first + ca.mtimes(responses, loads)
         return solution._replace(accelerations=accelerations)
 
+    def wrenches() -> tuple[Pair, ...]:
+        return tuple((put(n), put(f)) for n, f in given.wrenches())
+
     def of_grip(grip: Any) -> Any:
         parts = {name: put(x) for name, x in grip._asdict().items() if isinstance(x, ca.SX)}
         return grip._replace(**parts)
@@ -159,7 +163,7 @@ def closed(open_equations: Equations) -> dict[str, Any]:
     forces = dataclasses.replace(
         given,
         shares={name: put(share) for name, share in given.shares.items()},
-        wrenches=tuple((put(n), put(f)) for n, f in given.wrenches),
+        wrenches=wrenches,
         state_rates=put(given.state_rates),
         in_loops={name: (put(n), put(f)) for name, (n, f) in given.in_loops.items()},
         grips={name: of_grip(grip) for name, grip in given.grips.items()},
@@ -332,9 +336,9 @@ class AppliedForces:
     shares: dict[str, ca.SX]
     B: ca.SX  #: (nv, nu) input matrix
     potential_energy: ca.SX  #: potential energy of gravity and springs, J
-    #: moment and force on each body about its origin, in its computing axes, of all that acts on
-    #: bodies (not in joints), inputs included
-    wrenches: tuple[Pair, ...]
+    #: function that returns moment and force on each body about its origin, in its computing axes,
+    #: of all that acts on bodies (not in joints), inputs included
+    wrenches: Callable[[], tuple[Pair, ...]]
     state_rates: ca.SX  #: (nz,) rates of the states that forces have of their own
     #: moments and forces on the children of joints that close a loop, at the joint's point, in
     #: world axes, of what acts in them; they are among `wrenches`
@@ -347,7 +351,7 @@ class AppliedForces:
     #: loads, load_symbols: rows whose loads ℓ the forces are linear in, and symbols of these; none
     #: once they are solved for
     loads: tuple[str, ...] = ()
-    load_symbols: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    load_symbols: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
 
     @property
     def Q(self) -> ca.SX:
@@ -412,7 +416,7 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         shares={share: kin.at_speeds(force) for share, force in total.items()},
         B=kin.at_speeds(B),
         potential_energy=loads.energy,
-        wrenches=_sums(kin, list(loads.wrenches.values())),
+        wrenches=partial(_sums, kin, list(loads.wrenches.values())),
         state_rates=kin.at_speeds(stack(loads.state_rates)),
         in_loops={
             name: (_acting(kin, kin.at_speeds(n)), _acting(kin, kin.at_speeds(f)))

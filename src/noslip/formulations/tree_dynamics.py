@@ -656,7 +656,7 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
     lam = equations.multipliers
     rates = accelerations(kin.tree, kin.twists, kin.v, equations.speed_rates)
     needed = inertia_wrenches(kin.tree, kin.twists, rates)
-    outside = list(equations.forces.wrenches)
+    outside = list(equations.forces.wrenches())
     _add_contacts(kin, lam, outside)
     places = TracedPlaces(kin.tree, kin.reader)
     for k, row in _model_rows(kin):

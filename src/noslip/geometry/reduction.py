@@ -248,7 +248,7 @@ def _carriers(values: Sequence[Array], usable: Sequence[int], m: int) -> list[in
     """Coordinates whose rates are independent everywhere, the most independent one each time."""
     rest = [x.copy() for x in values]
     chosen: list[int] = []
-    while len(chosen) < m:
+    while usable and len(chosen) < m:
         sizes = [
             min(
                 float(np.linalg.norm(r[k]) / np.linalg.norm(x))

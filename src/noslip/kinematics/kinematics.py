@@ -739,7 +739,7 @@ def _motions(
         N[start : start + 4, :] *= length
     motion = tree_module.twists(tree, symbols.v)
     measures = Measures(tree=tree, twists=motion, symbols=symbols, N=N)
-    reader = reader.measuring(measures).extended(measures.named_angles())
+    reader = reader.extended(measures.named_angles(), measures)
     texts = {d.name: d.expression for d in model.definitions}
     for name in in_order(texts)[0]:
         reader = reader.extended({name: reader.scalar(texts[name])})
@@ -823,23 +823,20 @@ def _row_rates(
 def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:
     joints = topology(model).tree
     read = NumberReader(model.parameter_values())
-    coordinates = tuple(
-        _within_limits(c.renamed(j.name), j, read) for j in joints for c in j.type.coordinates
-    )
+    coordinates: list[Quantity] = []
+    for joint in joints:
+        own = [c.renamed(joint.name) for c in joint.type.coordinates]
+        if joint.limits is not None:
+            # the usual range ends at the joint's limits, or is beyond them
+            low, high = (float(read.scalar(end)) for end in joint.limits)
+            for k, c in enumerate(own):
+                ends = max(c.lower, low), min(c.upper, high)
+                lower, upper = ends if ends[0] < ends[1] else (low, high)
+                own[k] = dataclasses.replace(c, lower=lower, upper=upper)
+        coordinates += own
     speeds = tuple(s.renamed(j.name) for j in joints for s in j.type.speeds)
     places = tuple(q.renamed(c.name) for c in model.contacts for q in c.parameters())
-    return coordinates + places, speeds + tuple(place_rate(q) for q in places)
-
-
-def _within_limits(coordinate: Quantity, joint: Joint, read: NumberReader) -> Quantity:
-    """A coordinate whose usual range ends at the joint's limits."""
-    if joint.limits is None:
-        return coordinate
-    low, high = (float(read.scalar(end)) for end in joint.limits)
-    lower, upper = max(coordinate.lower, low), min(coordinate.upper, high)
-    if lower >= upper:  # the usual range is beyond them
-        lower, upper = low, high
-    return dataclasses.replace(coordinate, lower=lower, upper=upper)
+    return (*coordinates, *places), speeds + tuple(place_rate(q) for q in places)
 
 
 def _cannot_close(model: Model, rows: tuple[RowTrace, ...]) -> ModelError:

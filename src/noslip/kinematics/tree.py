@@ -95,13 +95,13 @@ class Reader:
         """Traced unit vector along a direction."""
         return unit(self.vector(entries))
 
-    def extended(self, values: Mapping[str, Traced]) -> Reader:
-        """A reader that knows more names."""
-        return Reader({**self._values, **values}, self._literal, self._measure)
-
-    def measuring(self, measure: Callable[[Measure, list[ca.SX]], ca.SX]) -> Reader:
-        """A reader that traces measures of the motion."""
-        return Reader(self._values, self._literal, measure)
+    def extended(
+        self,
+        values: Mapping[str, Traced],
+        measure: Callable[[Measure, list[ca.SX]], ca.SX] | None = None,
+    ) -> Reader:
+        """A reader that knows more names, and traces measures of the motion if it is told how."""
+        return Reader({**self._values, **values}, self._literal, measure or self._measure)
 
 
 def named(quantities: Iterable[Quantity], symbols: ca.SX) -> dict[str, ca.SX]:
@@ -210,7 +210,10 @@ def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
             R_PD, p_PB, H = _placed(R_PF, p_PF, R_FM, p_FM, R_BM, p_BM, H_M)
         R_WD, p_WB = R_PD, p_PB
         if parent >= 0:
-            R_WD, p_WB = _in_world(nodes[parent].R_WD, nodes[parent].p_WB, R_PD, p_PB)
+            carrier = nodes[parent]
+            R_WD = ca.mtimes(carrier.R_WD, R_PD)
+            p_WB = carrier.p_WB + ca.mtimes(carrier.R_WD, p_PB)
+        xx, yy, zz, xy, xz, yz = ca.vertsplit(reader.vector(body.inertia_entries()))
         node = Node(
             body=body,
             joint=joint,
@@ -225,7 +228,9 @@ def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
             H=H,
             mass=reader.scalar(body.mass),
             center_D=reader.vector(body.center_of_mass),
-            inertia_D=_inertia_matrix(reader.vector(body.inertia_entries())),
+            inertia_D=ca.vertcat(
+                ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz)
+            ),
             is_rotor=is_rotor,
             armature=reader.scalar(joint.armature),
         )
@@ -379,18 +384,6 @@ def _placed(
     shifted = [linear[:, j] - cross(angular[:, j], p_BM) for j in range(H_M.shape[1])]
     H = ca.vertcat(angular, ca.horzcat(*shifted)) if shifted else ca.SX(6, 0)
     return R_PD, p_PB, H
-
-
-@inlined
-def _in_world(R_WP: ca.SX, p_WP: ca.SX, R_PD: ca.SX, p_PB: ca.SX) -> tuple[ca.SX, ...]:
-    return ca.mtimes(R_WP, R_PD), p_WP + ca.mtimes(R_WP, p_PB)
-
-
-@inlined
-def _inertia_matrix(entries: ca.SX) -> ca.SX:
-    xx, yy, zz, xy, xz, yz = ca.vertsplit(entries)
-    rows = (ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
-    return ca.vertcat(*rows)
 
 
 def _spins_freely(body: Body, joint: Joint) -> bool:

@@ -42,6 +42,7 @@ from noslip.expressions import (
     FUNCTIONS,
     ExpressionError,
     Scalar,
+    is_finite,
     names_of,
     nominal,
     parse,
@@ -54,13 +55,15 @@ from noslip.model.expression_checks import (
     Scope,
     Vocabulary,
     angle_names,
+    check_array,
     check_expressions,
+    check_number,
     check_numbers,
     check_text,
-    check_type,
     check_units,
     kind_of,
     loop_finding,
+    numbers_of,
     quoted,
     scope_of,
     texts_of,
@@ -1144,23 +1147,19 @@ def find_faults(model: Model, expanded: Expansion | None = None) -> list[Finding
     findings = check_kinds(fields)
     if not findings:
         with np.errstate(all="ignore"):  # numbers without a meaning are findings, not warnings
-            findings = _find_faults(model, vocabulary(model, fields))
+            known = vocabulary(model, fields)
+            found = {check: list(check(model, known)) for check in CHECKS}
+            is_faulty = any(not finding.warning for some in found.values() for finding in some)
+            found[check_references] += _findings_of_members(model, known, is_faulty)
+        # of a field that is at fault otherwise, its dimension says nothing new
+        others = [f for check, some in found.items() if check is not check_units for f in some]
+        wrong = {finding.path for finding in others if not finding.warning}
+        found[check_units] = [f for f in found[check_units] if f.path not in wrong]
+        findings = [finding for some in found.values() for finding in some]
     if expanded is None or not expanded.origins:
         return findings
     moved = [dataclasses.replace(f, path=expanded.path(f.path)) for f in findings]
     return [*expanded.findings, *moved]
-
-
-def _find_faults(model: Model, known: Vocabulary) -> list[Finding]:
-    """Findings of all checks, and of the model's members."""
-    found = {check: list(check(model, known)) for check in CHECKS}
-    is_faulty = any(not finding.warning for some in found.values() for finding in some)
-    found[check_references] += _findings_of_members(model, known, is_faulty)
-    # of a field that is at fault otherwise, its dimension says nothing new
-    others = [f for check, some in found.items() if check is not check_units for f in some]
-    wrong = {finding.path for finding in others if not finding.warning}
-    found[check_units] = [f for f in found[check_units] if f.path not in wrong]
-    return [finding for some in found.values() for finding in some]
 
 
 def _findings_of_members(model: Model, known: Vocabulary, is_faulty: bool) -> Iterator[Finding]:
@@ -1191,11 +1190,7 @@ def _findings_of_members(model: Model, known: Vocabulary, is_faulty: bool) -> It
 
 def check_kinds(fields: Fields) -> list[Finding]:
     """Findings about fields that must be texts, truth values, tables or numbers and are not."""
-    return [
-        finding
-        for path, key, _, value in fields
-        for finding in (*_check_kind(path, key, value), *check_type(path, key, value))
-    ]
+    return [finding for path, key, _, value in fields for finding in _check_kind(path, key, value)]
 
 
 _TYPES: dict[Kind, type] = {
@@ -1214,10 +1209,15 @@ _EXAMPLES = {
 
 
 def _check_kind(path: Path, key: Key, value: Any) -> Iterator[Finding]:
-    """One field that must be a text, a truth value, or a table of texts or scalars.
+    """One field that must be a text, a truth value, a table, or numbers that a float can hold.
 
     A file is checked for this as it is read; a model that was built may hold anything.
     """
+    if key.kind is Kind.NUMBERS:
+        yield from check_array(path, key, value)
+    for at, entry in numbers_of(path, key, value):
+        if not (isinstance(entry, float) or is_finite(entry)):
+            yield from check_number(at, entry)
     expected = _TYPES.get(key.kind)
     if expected is None:
         return

@@ -242,7 +242,20 @@ def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
         given = beside(key.meaning.own, values)
         for at, text in texts_of(path, key, value):
             findings = list(check_text(at, text, scope, known, given))
-            yield from findings or _check_dependence(at, key, part, parse(text), known)
+            yield from findings
+            if findings:
+                continue
+            names = getattr(known, key.meaning.linear_in) if key.meaning.linear_in else ()
+            how = dependence(parse(text), dict.fromkeys(names, Dependence.LINEAR))
+            if how is Dependence.NONLINEAR:
+                linear_in = key.meaning.linear_in
+                yield Finding(
+                    at,
+                    f"{owner(at)} has {field(at)} that is not linear in the {linear_in}",
+                    f"write a sum of terms that have at most one {linear_in[:-1]} as a factor",
+                )
+            if isinstance(part, AbstractRow | IndependentSpeed) and key.name == "expression":
+                yield from part.expression_faults(at, parse(text), known)
 
 
 def beside(own: tuple[str, ...], values: Mapping[str, T]) -> Mapping[str, T]:
@@ -429,21 +442,6 @@ def _undefined(path: Path, said: str, tree: Expression, values: Mapping[str, flo
     )
 
 
-def _check_dependence(
-    path: Path, key: Key, part: Any, tree: Expression, known: Vocabulary
-) -> Iterator[Finding]:
-    """A field is linear where it must be, and rows hold what they must hold."""
-    names = getattr(known, key.meaning.linear_in) if key.meaning.linear_in else ()
-    if dependence(tree, dict.fromkeys(names, Dependence.LINEAR)) is Dependence.NONLINEAR:
-        yield Finding(
-            path,
-            f"{owner(path)} has {field(path)} that is not linear in the {key.meaning.linear_in}",
-            f"write a sum of terms that have at most one {key.meaning.linear_in[:-1]} as a factor",
-        )
-    if isinstance(part, AbstractRow | IndependentSpeed) and key.name == "expression":
-        yield from part.expression_faults(path, tree, known)
-
-
 #: Numbers beyond these, but for 0, are mistakes, and their products soon leave what a float holds.
 SMALLEST, LARGEST = 1e-50, 1e50
 
@@ -456,9 +454,9 @@ def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
     values = known.finite_parameters
     for path, key, _, value in known.fields:
         if key.kind in (Kind.SCALARS, Kind.NUMBERS, Kind.TEXTS):
-            yield from _check_array(path, key, value)
+            yield from check_array(path, key, value)
         for at, entry in numbers_of(path, key, value):
-            yield from _check_number(at, entry)
+            yield from check_number(at, entry)
         if key.meaning.sign:
             yield from _check_sign(path, value, values, key.meaning.sign == POSITIVE)
         if key.meaning.is_direction:
@@ -490,16 +488,8 @@ def numbers_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, Any]]:
             yield from (((*path, k), v) for k, v in enumerate(value))
 
 
-def check_type(path: Path, key: Key, value: Any) -> Iterator[Finding]:
-    """Findings about numbers of a field that no float can hold: another type, or too large."""
-    if key.kind is Kind.NUMBERS:
-        yield from _check_array(path, key, value)
-    for at, entry in numbers_of(path, key, value):
-        if not (isinstance(entry, float) or is_finite(entry)):
-            yield from _check_number(at, entry)
-
-
-def _check_array(path: Path, key: Key, value: Any) -> Iterator[Finding]:
+def check_array(path: Path, key: Key, value: Any) -> Iterator[Finding]:
+    """An array is a tuple of the right size."""
     if not isinstance(value, tuple):
         yield Finding(
             path,
@@ -515,7 +505,8 @@ def _check_array(path: Path, key: Key, value: Any) -> Iterator[Finding]:
         )
 
 
-def _check_number(path: Path, value: Any) -> Iterator[Finding]:
+def check_number(path: Path, value: Any) -> Iterator[Finding]:
+    """A number is finite and within reason."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield Finding(
             path,

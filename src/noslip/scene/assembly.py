@@ -617,9 +617,9 @@ def _forces(
 
 def _contact_axes(system: System, run: Trajectory) -> NDArray[np.float64]:
     """(n, contacts, 3, 3) longitudinal, lateral and normal directions by rows, in the world."""
-    from noslip.analysis import motion_of, sampled
+    from noslip.analysis import SampledMotion
 
-    table = sampled(system, motion_of(system, run), "contact_axes")
+    table = SampledMotion.of(system, run).outputs(system, "contact_axes")
     return table.reshape(len(run.t), -1, 4, 3)[:, :, 1:]
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import Ending, NoslipError, SimulationError, System, Trajectory, __version__, derive
-from noslip.analysis import motion_of, simulated_system
+from noslip.analysis import SampledMotion, simulated_system
 from noslip.base import (
     ArgumentError,
     Array,
@@ -465,5 +465,5 @@ def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
 
 def _with_position_residuals(system: System, run: Trajectory) -> Trajectory:
     """The run with its position residuals, which the file does not hold, computed anew."""
-    table = system.residuals.map(*motion_of(system, run).arguments(system))
+    table = system.residuals.map(*SampledMotion.of(system, run).arguments(system))
     return dataclasses.replace(run, position_residuals=table[:, len(run.rows) :])

@@ -73,7 +73,6 @@ from .starts.bases import (
     choose_bases as choose_bases,
     on_its_branch as on_its_branch,
     regular_start as regular_start,
-    run_start as run_start,
 )
 from .starts.completion import (
     Start as Start,

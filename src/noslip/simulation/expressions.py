@@ -391,7 +391,7 @@ def read_expression(
     reader = kin.reader.extended(named_symbols(kin.force_states, kin.symbols.z))
     named, angles = named_values(system), angles or {}
     if is_output:
-        reader = reader.measuring(kin.measures(system.equations.speed_rates))
+        reader = reader.extended({}, kin.measures(system.equations.speed_rates))
         reader = reader.extended(named_symbols(system.inputs, system.equations.inputs))
     if is_output or has_reactions:
         named = named | reaction_values(system)

@@ -148,7 +148,7 @@ def simulate(system: System, *, duration: float, **options: Unpack[SimulateOptio
         trajectory = trajectory.replaced(notes=trajectory.notes + notes)
     if own_events(system).is_curved:
         trajectory = trajectory.replaced(notes=_with_second_contacts(request, trajectory))
-    if held_contacts(request.system) or brake_inputs(request.system):
+    if request.system.model.contacts or brake_inputs(request.system):
         # a frozen class takes as long for its fields as a short run for its steps
         vars(trajectory)["notes"] = _with_lifts(request, motion, trajectory, given)
     if trajectory.ending in _AS_ASKED:
@@ -210,9 +210,9 @@ def _with_lifts(
     """The notes of a run and those on contacts and brakes, searched for when first read."""
     known, segments, t, inputs = vars(run)["notes"], motion.segments, run.t, run.inputs
     system = request.system
-    loads = list(held_contacts(system).values())
 
     def seen() -> Seen:
+        loads = list(held_contacts(system).values())
         events = watched_events(system, usual_force(system), brakes_watched(system, request.inputs))
         values = sampled_outputs(request, segments, loads) if loads else np.zeros((len(t), 0))
         # a Python function need not give the same once more

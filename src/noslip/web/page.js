@@ -178,7 +178,7 @@ class Page {
       for (const knob of this.data.knobs) changes[knob.name] = this.values[knob.name] - knob.value;
       this.picture.reshape(changes); this._trails();
     }
-    this._prove(found, wall); this._frameAll();
+    this.wall = wall; this._prove(found, wall); this._frameAll();
     $("scrub").max = this.plan.duration;
     $("status").dataset.steps = found.steps; $("status").dataset.runs = (this.runs = (this.runs ?? 0) + 1);
     this.show();
@@ -190,20 +190,9 @@ class Page {
 
   /** Energy and constraints of the whole run. */
   _prove(found, wall) {
-    const [k, u, w, r] = ["kinetic_energy", "potential_energy", "work", "residual.0"].map(n => this.column(n));
-    let first = 0, drift = 0, size = 0, residual = 0, low = Infinity, high = -Infinity;
-    for (let i = 0; i < found.times.length; i++) {
-      const at = i * this.width, t = found.table;
-      const balance = t[at + k] + t[at + u] - t[at + w];
-      if (i === 0) first = balance;
-      drift = Math.max(drift, Math.abs(balance - first));
-      size = Math.max(size, t[at + k], Math.abs(t[at + w]));
-      low = Math.min(low, t[at + u]); high = Math.max(high, t[at + u]);
-      if (r !== undefined) residual = Math.max(residual, t[at + r]);
-    }
-    size = Math.max(size, high - low, 1e-300);
-    $("energy").textContent = shown(drift / size, 2);
-    $("residual").textContent = shown(residual, 2);
+    const proof = new Proof(this);
+    for (let i = 0; i < found.times.length; i++) proof.add(found.table, i * this.width);
+    proof.show();
     $("steps").textContent = String(found.steps);
     $("wall").textContent = `${shown(found.milliseconds, 2)} ms`;
     $("wall").title = `${shown(wall, 2)} ms with the way to the worker and back`;
@@ -354,25 +343,28 @@ class Page {
     $("drive").title = drive.map((d, k) => `${k ? "left and right" : "up and down"}: ${d.name}`).join(", ");
     $("drive").addEventListener("click", () => this.drive(!this.isDriving));
     const sum = (a, b) => (a.some(k => keys.has(k)) ? 1 : 0) - (b.some(k => keys.has(k)) ? 1 : 0);
-    const read = () => {
-      this.stick = [sum(["ArrowUp", "w"], ["ArrowDown", "s"]), sum(["ArrowLeft", "a"], ["ArrowRight", "d"])];
+    const put = stick => {
+      this.stick = stick;
+      pad.style.setProperty("--up", stick[0]); pad.style.setProperty("--left", stick[1]);
     };
+    const read = () =>
+      put([sum(["ArrowUp", "w"], ["ArrowDown", "s"]), sum(["ArrowLeft", "a"], ["ArrowRight", "d"])]);
     addEventListener("keydown", event => {
       if (!this.isDriving || !/^(Arrow(Up|Down|Left|Right)|[wasd])$/.test(event.key)) return;
       if (/^(INPUT|SELECT)$/.test(event.target.tagName)) return;
       keys.add(event.key); read(); event.preventDefault(); event.stopImmediatePropagation();
     }, true);
     addEventListener("keyup", event => { keys.delete(event.key); if (this.isDriving) read(); });
-    addEventListener("blur", () => { keys.clear(); this.stick = [0, 0]; });
+    addEventListener("blur", () => { keys.clear(); put([0, 0]); });
     const move = event => {
       const box = pad.getBoundingClientRect(), unit = x => Math.max(-1, Math.min(1, x));
-      this.stick = [unit(1 - 2 * (event.clientY - box.top) / box.height),
-        unit(1 - 2 * (event.clientX - box.left) / box.width)];
+      put([unit(1 - 2 * (event.clientY - box.top) / box.height),
+        unit(1 - 2 * (event.clientX - box.left) / box.width)]);
     };
     pad.addEventListener("pointerdown", event => { pad.setPointerCapture(event.pointerId); move(event); });
     pad.addEventListener("pointermove", event => { if (event.buttons) move(event); });
     for (const kind of ["pointerup", "pointercancel"])
-      pad.addEventListener(kind, () => { this.stick = [0, 0]; });
+      pad.addEventListener(kind, () => put([0, 0]));
   }
 
   /** Begin to drive from the start, or stop. */
@@ -381,12 +373,18 @@ class Page {
     this.isDriving = isDriving;
     $("drive").setAttribute("aria-pressed", String(isDriving));
     $("pad").hidden = !isDriving;
-    if (!isDriving) { this.moment = null; this.show(); return; }
+    if (!isDriving) {
+      this.moment = null; this.show();
+      if (this.result) this._prove(this.result, this.wall);
+      return;
+    }
     this.play(false); this._say("");
     try {
       this.stepper ??= await Run.of(this.plan);
       if (!this.isDriving) return;
       this.moment = this.stepper.begin(this._given());
+      this.driven = new Proof(this);
+      $("steps").textContent = $("wall").textContent = "–";
       this.turned = this.scene.rollers.map(() => 0);
     } catch (error) { this.drive(false); this._say(error.message, true); return; }
     let before = performance.now();
@@ -396,6 +394,7 @@ class Page {
       before = now;
       this.data.drive.forEach((d, k) => { inputs[d.name] = d.largest * this.stick[k]; });
       if (seconds > 0) this.moment = this.stepper.step(seconds, inputs);
+      this.driven.add(this.moment.row, 0); this.driven.show();
       this.scene.rollers.forEach((r, k) => {
         this.turned[k] += seconds * this.moment.row[this.column(`rate.${r.name}.0`)];
       });
@@ -458,7 +457,8 @@ class Page {
       try { history.replaceState(null, "", hash || location.pathname + location.search); } catch { /* a file */ }
     }, 250);
     const sets = changed.map(k => ` --set ${k.name}=${Number(this.values[k.name].toPrecision(12))}`);
-    $("command").textContent = this.data.command + (this.data.isLaw ? "" : sets.join(""));
+    const law = sets.length ? "  # without the changes: the law of this page keeps its numbers" : "";
+    $("command").textContent = this.data.command + (this.data.isLaw ? law : sets.join(""));
   }
 
   // drawing
@@ -509,6 +509,31 @@ class Page {
       this.picture.draw(pose, ghost, this.colors, now / this.end);
     }
     for (const plot of this.plots) plot.draw(now);
+  }
+}
+
+/** How well energy and constraints are kept: the largest errors so far, row by row. */
+class Proof {
+  constructor(page) {
+    this.places = ["kinetic_energy", "potential_energy", "work", "residual.0"].map(n => page.column(n));
+    this.drift = this.size = this.residual = 0; this.low = Infinity; this.high = -Infinity;
+  }
+
+  /** A row of a table that begins at a place. */
+  add(table, at) {
+    const [kinetic, potential, work, residual] = this.places.map(k => k === undefined ? 0 : table[at + k]);
+    const balance = kinetic + potential - work;
+    this.first ??= balance;
+    this.drift = Math.max(this.drift, Math.abs(balance - this.first));
+    this.size = Math.max(this.size, kinetic, Math.abs(work));
+    this.low = Math.min(this.low, potential); this.high = Math.max(this.high, potential);
+    this.residual = Math.max(this.residual, residual);
+  }
+
+  show() {
+    const size = Math.max(this.size, this.high - this.low, 1e-300);
+    $("energy").textContent = shown(this.drift / size, 2);
+    $("residual").textContent = shown(this.residual, 2);
   }
 }
 

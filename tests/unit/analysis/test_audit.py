@@ -11,7 +11,7 @@ from audited_cart import MOTION, B, E, G, H, L, M, R, cart, steady_circle, still
 from rolling import steady_spin_rate
 
 import noslip as ns
-from noslip.analysis import motion_of
+from noslip.analysis import SampledMotion
 from noslip.analysis.audit import audit
 
 DISK = json.loads((Path(__file__).parents[2] / "papers/data/rolling_disk.json").read_text())
@@ -201,7 +201,7 @@ def test_ground_forces_of_the_agv_and_the_rates_of_its_momenta(system_of):
         system, duration=0.4, start=start, inputs=inputs, samples=401, rtol=1e-13, atol=1e-13
     )
     found = audit(system, run)
-    at = motion_of(system, run).arguments(system)
+    at = SampledMotion.of(system, run).arguments(system)
     poses = system.poses.map(*at).reshape(len(run.t), -1, 12)
     names = [node.body.name for node in system.kinematics.tree.nodes]
     platform = (p["m_platform"], (p["I_x"], p["I_y"], p["I_z"]))

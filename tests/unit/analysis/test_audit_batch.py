@@ -23,12 +23,7 @@ def one(values, k):
             {"torque1": (-2.0, 2.0), "torque2": (-2.0, 2.0)},
             {"m_platform": (20.0, 30.0)},
         ),
-        (
-            "forklift",
-            {},
-            {},
-            {},
-        ),
+        ("forklift", {}, {}, {}),
     ],
 )
 def test_states_are_audited_as_runs_of_one_sample(system_of, rng, name, state, inputs, parameters):
@@ -66,7 +61,6 @@ def test_states_are_audited_as_runs_of_one_sample(system_of, rng, name, state, i
                 )
         np.testing.assert_allclose(batch[k].required, alone.required, rtol=1e-6, atol=1e-7)
         assert batch[k].verdict == batch.verdicts[k] == alone.verdict
-    assert len(set(batch.verdicts.tolist())) >= 1
 
 
 def cut(wheels):

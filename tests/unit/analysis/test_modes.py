@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.analysis import swept_modes
 from noslip.analysis.modes import (
+    SweptMode,
     followed,
     general_name,
     modes_of,
@@ -182,7 +182,7 @@ def test_a_disk_parts_two_real_modes_at_zero(system_of):
 
 def test_modes_without_vectors_have_no_names():
     x = np.linspace(0.0, 1.0, 3)
-    found = swept_modes(x, np.column_stack([-1 - x, x + 0j]), np.zeros((0, 0, 0)), ())
+    found = SweptMode.follow(x, np.column_stack([-1 - x, x + 0j]), np.zeros((0, 0, 0)), ())
     assert [mode.name for mode in found] == ["", ""]
     assert found[1].words(x, (0.25,), 1e-9, "s") == "monotone, grows above 0.25 s"
 

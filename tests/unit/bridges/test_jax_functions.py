@@ -81,24 +81,6 @@ def test_a_run_and_its_derivatives_are_ours(system_of):
         np.testing.assert_array_equal(J[:, k], ours[name])
 
 
-@pytest.mark.parametrize("mode", ["forward", "adjoint"])
-def test_a_gradient_is_that_of_differences(mode, system_of):
-    system = system_of("agv")
-    run = ns.simulate_jax(system, with_respect_to=UNKNOWN, columns=COLUMNS, mode=mode, **DRIVE)
-
-    def objective(theta):
-        y = run(theta)
-        return jax.numpy.sum(y[:, 0] ** 2) + 0.1 * jax.numpy.sin(y[-1, 2])
-
-    value, slope = jax.jit(jax.value_and_grad(objective))(THETA)
-    assert np.isfinite(value)
-    for k, size in enumerate((1e-3, 1e-4, 1e-5)):
-        step = np.eye(3)[k] * size
-        difference = (objective(THETA + step) - objective(THETA - step)) / (2 * size)
-        # rounding of a run, 1e-11, over the step; the rest is of the order of its square
-        assert slope[k] == pytest.approx(float(difference), rel=2e-5, abs=1e-6)
-
-
 def test_both_modes_agree_and_map_over_runs(system_of):
     system = system_of("agv")
     slopes = []
@@ -130,6 +112,13 @@ def test_what_does_not_fit_is_refused(system_of, refuses):
         ns.simulate_jax(system, with_respect_to=UNKNOWN, columns=["platform.z"], duration=1.0)
     with refuses(ns.SimulationError, "with_respect_to is empty", "run of", "list of names"):
         ns.simulate_jax(system, with_respect_to=[], columns=COLUMNS, duration=1.0)
+    with refuses(ns.SimulationError, "no option 'durations'", "run of", "'duration'"):
+        ns.simulate_jax(system, **given, duration=1.0, durations=1.0)
+    rates = ns.to_jax(system)
+    with refuses(ns.NoslipError, "needs x", "argument of what to_jax gave", "give x="):
+        rates(0.0)
+    with refuses(ns.NoslipError, "do not fit each other", "rates of model", "one for all"):
+        rates(np.zeros(3), np.zeros((2, system.num_states - 1)))
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.jacfwd, jax.vmap])

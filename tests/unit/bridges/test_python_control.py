@@ -59,32 +59,6 @@ def test_a_linear_system_has_our_eigenvalues(bicycle):
     assert found.D.shape == (len(found.output_labels), len(found.input_labels))
 
 
-def test_a_step_response_is_that_of_a_small_push(bicycle):
-    system, linear = bicycle
-    found = ns.to_control(linear)
-    times = np.linspace(0.0, 1.0, 41)
-    push = next(k for k, i in enumerate(linear.inputs) if i.unit == "N*m")
-    response = control.step_response(found, times, input=push)
-    small = 1e-4
-    name = linear.inputs[push].name
-    start = {n: x for n, x in linear.values.items() if n in {"speed"}}
-    pushed, free = (
-        ns.simulate(
-            system, start=start, inputs={name: size}, samples=times, duration=1.0, rtol=1e-12,
-            atol=1e-12,
-        )
-        for size in (small, 0.0)
-    )  # fmt: skip
-    compared = [s.name for s in linear.states if s.name in pushed.columns]
-    assert {"steer.angle", "steer.rate"} <= set(compared)
-    for k, state in enumerate(linear.states):
-        if state.name in compared:
-            ours = (pushed[state.name] - free[state.name]) / small
-            # what is left out of a linear system is of the order of the push
-            scale = max(np.abs(ours).max(), 1e-3)
-            np.testing.assert_allclose(response.outputs[k].ravel(), ours, atol=1e-4 * scale)
-
-
 def test_an_arm_is_flat_in_its_joints(system_of):
     from control import flatsys
 

@@ -11,9 +11,6 @@ from vehicle_on_a_circle import ground_forces
 import noslip as ns
 from noslip.analysis.audit import audit
 from noslip.cli import main
-from noslip.show.plots.painting import figure_of
-from noslip.show.plots.panels import friction_sheet
-from noslip.show.plots.plotting import run_sheets
 
 
 @pytest.fixture
@@ -93,26 +90,6 @@ def test_a_faster_circle_fails_and_says_where(invoke, system_of):
     assert numbers["required_friction"] == found.to_json()["required_friction"]
 
 
-def test_models_that_do_not_roll_have_no_audit(invoke):
-    result = invoke("run", "manipulator-2r", "--duration", "0.1", "--friction", "1", "-o", "arm")
-    assert result.exit_code == 0 and "no slip" not in result.output
-    assert "audit" not in json.loads(Path("arm/summary.json").read_text())
-    assert not Path("arm/friction.png").exists()
-    # wheels without loads: a line, and no picture
-    result = invoke("run", "carriage", "--friction", "1", "-o", "carriage")
-    assert "no verdict: the loads of wheel1, wheel2 are not known" in result.output
-    assert result.exit_code == 0
-    assert not Path("carriage/friction.png").exists()
-
-
-@pytest.mark.parametrize(
-    "words", [("run", "agv"), ("track", "agv", "--path", "circle:2", "--timing", "quintic:20")]
-)
-def test_friction_is_not_negative(invoke, words):
-    result = invoke(*words, "--friction", "-0.1")
-    assert result.exit_code == 2 and "--friction" in result.output
-
-
 @pytest.mark.parametrize("friction, verdict", [(0.001, "fails"), (0.6, "holds")])
 @pytest.mark.parametrize(
     "words",
@@ -156,19 +133,6 @@ def test_a_wheel_that_lifts_fails_unless_it_is_held_down(invoke, friction, lift,
     if lift == "keep":
         assert said["wheels"]["w"]["least_load"] == pytest.approx(-N, rel=1e-9)
         assert said["required_friction"] == pytest.approx(F / N, rel=1e-9)
-
-
-def test_figure_shows_every_wheel_its_range_and_the_ground(system_of):
-    system = system_of("agv")
-    run = ns.run_scenario(system, changes={"T": 6.0}, duration=6.0)
-    found = audit(system, run, friction=0.6)
-    demand, load = figure_of(friction_sheet(found)).axes
-    curves = {line.get_label(): line.get_ydata() for line in demand.lines}
-    assert set(curves) == {"wheel1", "wheel2", "wheel3", "best split", "ground, μ = 0.6"}
-    assert np.array_equal(curves["wheel1"], found["wheel1"].demand)
-    assert [line.get_label() for line in load.lines] == ["wheel1", "wheel2", "wheel3"]
-    assert load.get_ylim()[0] <= 0.0 and demand.get_ylim()[1] > 0.6
-    assert "friction" in run_sheets(run, found) and "friction" not in run_sheets(run)
 
 
 def test_a_bicycle_that_lies_flat_is_told_without_forces(invoke):

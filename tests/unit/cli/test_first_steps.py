@@ -1,7 +1,6 @@
 """`noslip` alone, `noslip new`, `--version --verbose`, and errors that name their option."""
 
 import re
-from pathlib import Path
 
 import click
 import pytest
@@ -17,14 +16,6 @@ from noslip.library import KINDS, template_text
 def invoke(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return lambda *words, **options: CliRunner().invoke(main, words, **options)
-
-
-def test_the_program_alone_says_what_to_do_next(invoke):
-    done = invoke()
-    assert done.exit_code == 0
-    named = re.findall(r"^  noslip (\w+)", done.output, re.MULTILINE)
-    assert len(named) >= 5 and set(named) <= set(COMMANDS)
-    assert max(map(len, done.output.splitlines())) <= 80
 
 
 def test_help_lists_every_command_uncut(invoke):
@@ -117,16 +108,6 @@ def test_an_error_names_its_option(invoke, derive_once, words, code, said):
     done = invoke(*words)
     assert done.exit_code == code
     assert said in done.output, done.output
-
-
-def test_a_name_without_its_suffix_is_that_of_the_file(invoke):
-    assert invoke("new", "robbie.toml").exit_code == 0
-    assert "did you mean 'robbie.toml'?" in invoke("check", "robbie").output
-    Path("runs/robbie").mkdir(parents=True)
-    said = invoke("plot", "runs/robie", "-o", "a.png").output
-    assert "did you mean 'runs/robbie'?" in said and "--output" not in said
-    again = invoke("new", "robbie.toml").output
-    assert "choose another name, or replace it with --force" in again and "-o" not in again
 
 
 def test_a_template_refuses_unknown_words():

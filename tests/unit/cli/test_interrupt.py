@@ -45,15 +45,6 @@ def interrupted(work, folder):
     return process.returncode, out.strip(), errors.strip()
 
 
-def test_plain_python_is_interrupted_at_once(tmp_path):
-    assert interrupted("ready()\ntime.sleep(3600)", tmp_path) == (130, "passed", "")
-
-
-def test_a_text_that_is_executed_ends_with_the_same_code(tmp_path):
-    work = """exec("ready(); time.sleep(3600)")"""
-    assert interrupted(work, tmp_path) == (130, "passed", "")
-
-
 def test_a_library_that_does_not_return_is_ended_and_temporary_files_are_removed(tmp_path):
     work = """
         import hashlib, threading

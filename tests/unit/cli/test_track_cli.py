@@ -123,22 +123,6 @@ def test_a_trailer_that_is_backed_up(track, system_of, controller):
     assert {name: found[name] for name in same} == same
 
 
-def test_a_trailer_that_is_pulled(track):
-    forward = "trailer:hinge=hinge.angle,hitch=c,trailer=l2"
-    found = numbers(track("tractor-trailer", *RING, *STEERED, "--controller", forward))
-    assert found["path_error_final"] < 1e-6
-
-
-def test_the_fastest_timing_and_chosen_inputs(track):
-    limits = "least-time:speed=1,friction=0.05,torque1=0.2,torque2=0.2"
-    found = numbers(track("agv", "--path", "circle:2", "--timing", limits, *AXLE))
-    assert 15.0 < found["duration"] < 60.0
-    assert found["path_error"] < 1e-6
-    ring = ("--path", "circle:8", "--timing", "constant-speed:1.5", "--duration", "5")
-    found = numbers(track("lhd-noslip", *ring, "--inputs", "F_u2,Gamma"))
-    assert found["path_error"] < 1e-6
-
-
 def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
     """From a start 5 cm beside the path the wheels end radians off; the vehicle does not."""
     folder = tmp_path / "out"
@@ -259,20 +243,6 @@ def test_nothing_but_a_path_is_needed(track):
         assert any("steer.angle" in note for note in outcome["notes"])
     refused = track("rolling-disk", "--path", "circle:2")
     assert refused.exit_code == 1 and "no actuator drives" in refused.output
-
-
-def test_a_plant_is_given_by_options(track):
-    outcome = track(
-        *("agv", "--path", "circle:radius=2,turns=0.3", "--timing", "constant-speed:0.3"),
-        *("--controller", "pose", "--period", "0.02", "--plant", "m_platform=40"),
-        *("--plant", "platform.x=2.05", "--sensor", "platform.x:sigma=0.002,delay=1"),
-        *("--actuator", "torque1:largest=0.4,lag=0.01", "--seed", "5"),
-    )
-    numbers(outcome)
-    wrong = track(
-        "agv", "--path", "circle:2", "--controller", "pose", "--sensor", "platform.x:sgma=1"
-    )
-    assert wrong.exit_code == 1 and "sigma" in wrong.output
 
 
 def test_a_push_a_slope_and_another_plant_are_words_of_run_and_track(system_of, track):

@@ -132,3 +132,29 @@ def test_a_sampled_steering_goes_on_without_jumps(systems):
     assert np.max(np.abs(np.diff(w))) <= 1.01 * most * 30.0 / 6000
     # a hold adds an offset of the order of the period, not a divergence
     assert result.path_errors.distance[-1] < 0.05
+
+
+def test_saturated_steering_takes_longer(systems):
+    """A slow steering and a weak drive still come back, after a wider swing."""
+    system = systems["tractor-trailer"]
+    steering, base, scale = VEHICLES["tractor-trailer"]
+    path = Circle(radius=15.0, turns=3.0)
+    start = disturbed(system, path, base, scale, steering)
+    after = {}
+    for limits in ({}, {"steering_rate": 0.25, "F_u1": 2000.0, "F_u2": 2000.0, "F_u3": 2000.0}):
+        result = track(
+            system,
+            path,
+            follower=ns.Follower(**steering),
+            controller=ns.ControlLoop(controller=steered(scale, steering), limits=limits),
+            timing=ConstantSpeed(scale),
+            start=start,
+            duration=40.0,
+        )
+        rate = np.max(np.abs(result["steering_rate"]))
+        assert rate > 0.25 if not limits else rate == 0.25
+        assert result.path_errors.distance[-1] < 1e-3
+        after[len(limits)] = np.max(
+            np.abs(result.path_errors.across[len(result.path_errors.across) // 20 :])
+        )
+    assert after[4] > after[0]

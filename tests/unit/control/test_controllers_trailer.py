@@ -58,3 +58,22 @@ def test_the_motion_of_the_trailer_is_admissible(system_of):
             )
         )
         assert x == pytest.approx(on_path[0], abs=1e-5)
+
+
+def test_saturated_backing_up_holds_until_the_steering_is_too_slow(system_of):
+    system, path = system_of("tractor-trailer"), PATHS["line"]
+    forces = {f"F_u{k}": 1500.0 for k in (1, 2, 3)}
+    for limit, folds in ((0.4, False), (0.2, True)):
+        limits = {"steering_rate": limit} | forces
+        run, off = back_up(system, path, TrailerTracking(**TRAILER), 0.3, limits=limits)
+        assert np.max(np.abs(run["steering_rate"])) == limit
+        assert (np.max(np.abs(run["hinge.angle"])) > FOLDED) == folds
+        assert folds or abs(off["hinge.angle"][-1]) < 1e-3
+
+
+def test_sampled_backing_up(system_of):
+    """Looks at 20 Hz are enough to keep the trailer from folding."""
+    controller = TrailerTracking(**TRAILER, kdelta=2.0)
+    run, off = back_up(system_of("tractor-trailer"), PATHS["line"], controller, 0.3, period=0.05)
+    assert np.max(np.abs(run["hinge.angle"])) < FOLDED
+    assert abs(off["tractor.y"][-1]) < 0.02

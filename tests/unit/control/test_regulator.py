@@ -222,3 +222,15 @@ def test_costs_without_bound_are_refused(system_of):
             samples=5,
         )
     assert "tractor-trailer" in caught.value.where and "inputs can move" in caught.value.fix
+
+
+def test_saturated_torques_take_longer(agv):
+    motion, begin = on_path(agv, Circle(radius=2.0))
+    controller = regulator(agv, motion, begin, 30.0)
+    off = {"platform.x": 0.15, "platform.y": -0.2, "platform.angle": 0.3}
+    for limit in (math.inf, 0.2):
+        limits = {"torque1": limit, "torque2": limit}
+        run = drive(agv, motion, begin, controller, off, 30.0, limits)
+        most = max(np.max(np.abs(run[name])) for name in TORQUES)
+        assert most > 0.2 if math.isinf(limit) else most == limit
+        assert max(abs(e[-1]) for e in pose_errors(run)) < 1e-3

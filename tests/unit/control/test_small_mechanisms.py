@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.linalg import expm, solve_continuous_are
+from scipy.linalg import expm
 from small_mechanisms import DAMPING, MASS, SMALL, watch_slices
 
 import noslip as ns
@@ -120,44 +120,6 @@ def test_proportional_derivative_laws(name, kind):
     A = np.array([[0.0, 1.0], [-KP / MASS, -(KD + DAMPING) / MASS]])
     closed = second_order(A, (E0, 0.0), run.t, (0.0, -DAMPING * SPEED / MASS))
     assert run["cart.position"] - SPEED * run.t == pytest.approx(closed[:, 0], abs=1e-10)
-
-
-@pytest.mark.parametrize("name", DRIVEN)
-def test_feed_forward_is_the_force_of_inverse_dynamics(name):
-    place, speed = STATES[name]
-    motion = ns.motions.ExpressionMotion(coordinates={place: "sin(t)"})
-    start = np.zeros(len(system(name).coordinates))
-    laws = (
-        tracking(name, ns.controllers.FeedForward(), "sin(t)"),
-        ns.motions.FollowMotion(motion=motion, reference_start=start),
-    )
-    for law in laws:
-        run = ns.simulate(system(name), duration=2.0, start={speed: 1.0}, inputs=law, **TIGHT)
-        assert run[place] == pytest.approx(np.sin(run.t), abs=1e-11)
-        force = -MASS * np.sin(run.t) + DAMPING * np.cos(run.t)
-        assert run["F"] == pytest.approx(force, abs=1e-11)
-
-
-@pytest.mark.parametrize("name", DRIVEN)
-def test_the_regulator_has_the_gains_of_the_algebraic_equation(name):
-    place = STATES[name][0]
-    controller = ns.controllers.linear_quadratic(
-        system(name),
-        ns.motions.ExpressionMotion(coordinates={place: f"{SPEED}*t"}),
-        reference_start=np.zeros(len(system(name).coordinates)),
-        duration=40.0,
-        state_weights={place: 3.0, STATES[name][1]: 1.0},
-        input_weights={"F": 0.5},
-    )
-    A, B = np.array([[0.0, 1.0], [0.0, -DAMPING / MASS]]), np.array([[0.0], [1 / MASS]])
-    P = solve_continuous_are(A, B, np.diag([3.0, 1.0]), np.array([[0.5]]))
-    K = (B.T @ P / 0.5)[0]
-    moving = [0, -1]  # place and speed; the rail holds the rest
-    assert controller.gains[0, 0, moving] == pytest.approx(K, rel=1e-7)
-    law = tracking(name, controller)
-    run = ns.simulate(system(name), duration=3.0, start=off_reference(name), inputs=law, **TIGHT)
-    closed = second_order(A - B @ K[None], (E0, 0.0), run.t)
-    assert run[place] - SPEED * run.t == pytest.approx(closed[:, 0], abs=1e-7)
 
 
 @pytest.mark.parametrize("name", ["cart", "loaded_cart"])

@@ -34,50 +34,12 @@ def test_axle_point_follows_the_circle_open_loop(agv):
     assert repr(run).startswith("Trajectory of 'agv': ") and f"{run.summary()}\nnext: " in repr(run)
 
 
-def test_two_parallel_lines_joined_by_a_smooth_curve(agv):
-    """The other path of [SahaAngeles1991, section 6], open loop."""
-    corners = ((0.0, 0.0), (3.0, 0.0), (5.0, 2.0), (8.0, 2.0))
-    path = ns.paths.Polyline(points=corners, radius=0.6, blend="clothoid")
-    run = track(
-        agv, path, follower=ns.Follower(**AXLE), timing=Quintic(40.0), rtol=1e-11, atol=1e-11
-    )
-    assert run.tracking_error < 1e-7
-    assert run["platform.y"][0] == pytest.approx(0.0, abs=1e-12)
-    assert run["platform.y"][-1] == pytest.approx(2.0, abs=1e-7)
-    assert run["platform.angle"][-1] == pytest.approx(run["platform.angle"][0], abs=1e-7)
-
-
-def test_steered_vehicles_follow_through_their_steering():
-    """The tractor's steering is a speed input: its rate is read from the path's curvature."""
-    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
-    steered = next(i.speed for i in tractor.model.speed_inputs).replace(".rate", ".angle")
-    path = Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
-    result = track(
-        tractor,
-        path,
-        follower=ns.Follower(steering=steered, wheelbase="l1"),
-        controller=ns.ControlLoop(inputs=("F_u2",)),
-        timing=ConstantSpeed(2.0),
-        duration=20.0,
-        rtol=1e-11,
-        atol=1e-11,
-    )
-    assert result.tracking_error < 1e-7
-    assert np.ptp(result[steered]) > 0.1
-
-
 def test_a_point_that_must_slip_is_refused(agv):
     with pytest.raises(ns.SimulationError, match="the path is not admissible") as caught:
         center = {"point": (0.0, 0.0, 0.0), "direction": (0.0, 1.0, 0.0)}
         track(agv, Circle(radius=2.0), follower=ns.Follower(**center), timing=Quintic(60.0))
     assert "m along it" in caught.value.what
     assert "agv" in caught.value.where and "cannot move sideways" in caught.value.fix
-
-
-def test_models_without_a_planar_base_are_refused(system_of):
-    with pytest.raises(ns.SimulationError, match="no planar joint with the ground") as caught:
-        track(system_of("manipulator-2r"), Circle(radius=2.0), timing=Quintic(60.0))
-    assert "manipulator-2r" in caught.value.where and "ExpressionMotion" in caught.value.fix
 
 
 @pytest.mark.parametrize(

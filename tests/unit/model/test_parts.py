@@ -1098,3 +1098,24 @@ def test_a_brake_takes_energy_and_needs_none():
     )
     assert run.success and run.energy_drift < 1e-7
     assert abs(run["base.vx"][-1]) < 1e-2 and np.all(np.diff(np.abs(run["base.vx"])) < 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"mass": 0.0}, "parts.base.mass"),
+        ({"load": 0.0}, "parts.pallet.mass"),
+    ],
+)
+def test_values_given_later_are_judged_as_those_of_the_file(system_of, values, where):
+    """What parts ask of their fields stays with the model, also in a batch and a sweep."""
+    system, (name,) = system_of("forklift"), values
+    rows = {name: [*values.values(), 1.0]}
+    for call in (
+        lambda: ns.simulate(system, duration=0.1, parameters=values),
+        lambda: ns.evaluate_batch(system, {}, parameters=rows),
+        lambda: ns.simulate_batch(system, duration=0.1, parameters=rows),
+    ):
+        with pytest.raises(ns.NoslipError, match="expected more than 0") as caught:
+            call()
+        assert where in str(caught.value)

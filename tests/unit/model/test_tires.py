@@ -70,16 +70,6 @@ def test_magic_formula_and_its_published_sets(road):
         assert moment == pytest.approx(-R * fx, rel=1e-9, abs=1e-9)
 
 
-def test_slip_is_that_of_the_slip_ratio_and_the_slip_angle():
-    """σ_x = κ/(1 + κ), σ_y = tan α/(1 + κ), with κ = (rω − v)/v and tan α = −v_y/v."""
-    vx, vy, rate = 6.0, -0.5, 23.0
-    kappa, tangent = (R * rate - vx) / vx, -vy / vx
-    x, y = slip(vx, vy, rate)
-    # v0 is small beside the rolling speed: (v0/v_r)²/2
-    assert x == pytest.approx(kappa / (1 + kappa), rel=1e-4)
-    assert y == pytest.approx(tangent / (1 + kappa), rel=1e-4)
-
-
 def test_forces_lie_on_the_friction_ellipse():
     system = cart(magic(B=8.0, C=1.6, E=0.5, friction=1.1, lateral_friction=0.8))
     for state in STATES:

@@ -1,12 +1,10 @@
 """Plans of what falls over: their feedback, against exact motions from nearby states."""
 
-import casadi as ca
 import numpy as np
 import pytest
 
 import noslip as ns
 from noslip.planning.plan_feedback import linearized
-from noslip.planning.transcription import motion_states
 
 
 @pytest.fixture(scope="module")
@@ -63,29 +61,3 @@ def test_steps_of_small_errors_are_those_of_exact_motions(turn):
             if seen not in ("base.roll", "t"):
                 slope = (ends[0][seen][-1] - ends[1][seen][-1]) / 2e-5
                 assert F[k, names.index(name)] == pytest.approx(slope, abs=2e-6)
-
-
-@pytest.mark.parametrize("model", ["balancing-robot", "rolling-disk", "tippe-top"])
-def test_rates_of_angles_are_those_of_quaternions(model, system_of):
-    """d(quaternion of angles)/dt by the chain rule equals the system's own rates."""
-    system = system_of(model)
-    states, eq = motion_states(system), system.equations
-    x = np.random.default_rng(1).uniform(0.2, 0.8, (1, len(states.names)))
-    own = states.to_system(x)
-    assert states.from_system(own) == pytest.approx(x, abs=1e-14)
-    nq = len(system.coordinates)
-    given = [states.x, eq.inputs, system.kinematics.symbols.params]
-    quaternions = []
-    for o in states.orientations:
-        a = states.x[o.angle : o.angle + 3]
-        traced = states.traced(eq.state[o.quaternion : o.quaternion + 4])
-        quaternions.append(
-            (o, ca.mtimes(ca.jacobian(traced, a), states.rates[o.angle : o.angle + 3]))
-        )
-    for o, rate in quaternions:
-        wanted = states.traced(system.fold(eq.state_rates)[:nq][o.quaternion : o.quaternion + 4])
-        both = ca.Function("both", given, [rate - wanted])
-        params = np.array(system.parameters(None))
-        assert np.array(both(x[0], np.zeros(len(system.inputs)), params)) == pytest.approx(
-            0, abs=1e-12
-        )

@@ -18,8 +18,15 @@ from noslip.show.equations import writing
 from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import equations_text
 from noslip.show.equations.layout import Glyph, Lines, Paragraph, glyphs_in, to_text
-from noslip.show.equations.subject import printed_equations
-from noslip.show.equations.writing import Alphabet, Item, tidied, worst_difference, write
+from noslip.show.equations.subject import Subject, printed_equations
+from noslip.show.equations.writing import (
+    TOLERANCE,
+    Alphabet,
+    Item,
+    tidied,
+    worst_difference,
+    write,
+)
 
 
 @cache
@@ -345,3 +352,20 @@ def test_the_vakonomic_sleigh_is_written_in_the_letters_of_the_paper():
     ]
     assert done.is_confirmed
     assert not any(s.title == section.title for s in derived("tricycle", "vakonomic").sections)
+
+
+def test_what_cancels_where_it_is_compiled_is_zero_on_the_page():
+    """Entries of the snakeboard's Jacobian rates cancel exactly, out of terms of hundreds."""
+    done = derivation(ns.derive(ns.load("snakeboard"), ns.DeSantis()))
+    assert done.is_confirmed and done.written.is_simplified
+
+
+def test_a_small_mistake_is_noticed():
+    """One part in a million in one expression: rounding excuses the last digits alone."""
+    subject = Subject(printed_equations(ns.derive(ns.load("snakeboard"))))
+    items = [Item(subject.equations.reduced_mass[0, 0], subject.equations.reduced_mass[0, 0])]
+    written = write(items, subject.alphabet, seconds=10)
+    wrong = [written.expressions[0] * sympy.Float(1 + 1e-6)]
+    assert written.worst < TOLERANCE
+    found = worst_difference(items, subject.alphabet, wrong, written.parts)
+    assert found == pytest.approx(1e-6, rel=0.1)

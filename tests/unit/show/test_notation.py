@@ -189,6 +189,7 @@ def test_the_legend_is_the_same_in_all_formats():
     legend = Notation(ns.derive(ns.load("agv"))).legend
     formats = known_formats(AbstractEquationFormat)
     texts = {w: f.text(done.title, done.sections) for w, f in formats.items()}
+    texts["latex"] = texts["latex"].replace(r"\allowbreak{}", "")  # names may break at their dots
     # heights and weights enter no planar equation, and the legend has what the page uses
     unused = {"h", "g"}
     assert not any(f"& {name} & " in texts["latex"] for name in unused)

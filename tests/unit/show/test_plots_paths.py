@@ -6,7 +6,7 @@ from runs_to_plot import MODELS, lines_of, names_beside, run_of, system_of, trac
 from scipy.spatial import ConvexHull
 
 import noslip as ns
-from noslip.analysis import motion_of, sampled
+from noslip.analysis import SampledMotion
 from noslip.show import ground_plane
 from noslip.show.plots.paths import Outliner, ground_paths, hull, pose_function
 
@@ -67,7 +67,7 @@ def test_on_a_slope_the_figure_is_the_slope():
 @pytest.mark.parametrize("name", MODELS)
 def test_poses_are_those_of_the_compiled_system(name):
     run, system = run_of(name), system_of(name)
-    native = sampled(system, motion_of(system, run), "poses").reshape(len(run.t), -1, 12)
+    native = SampledMotion.of(system, run).outputs(system, "poses").reshape(len(run.t), -1, 12)
     poses, bodies = pose_function(run)
     assert bodies == [node.body.name for node in system.kinematics.tree.nodes]
     for k in (0, len(run.t) // 2, len(run.t) - 1):

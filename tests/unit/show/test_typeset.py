@@ -1,12 +1,23 @@
 """Arranged mathematics in text, LaTeX and MathML."""
 
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import pytest
 import sympy
 
 from noslip.show.equations.documents import broken, broken_math
-from noslip.show.equations.layout import Glyph, MathRow, formula, to_latex, to_mathml, to_text
+from noslip.show.equations.layout import (
+    Glyph,
+    MathNumber,
+    MathRow,
+    Operator,
+    formula,
+    points,
+    to_latex,
+    to_mathml,
+    to_text,
+)
 from noslip.show.equations.writing import Arranger
 
 x, y, m, v = sympy.symbols("x y m v", real=True)
@@ -93,3 +104,36 @@ def test_a_long_fraction_breaks_over_lines():
     whole = "".join(to_latex(piece) for piece in pieces)
     assert whole.startswith(r"\frac{1}{c} \big(") and whole.endswith(r"\big)")
     assert all(f"a_{{{k}}}" in whole for k in range(1, 30))
+
+
+#: Formulas → their width by pdflatex at 10 points (\\wd of a box in \\displaystyle).
+WIDTHS = {
+    "m_{wheel} (r² + b²) ω̇_x + J_{zz} φ̈": 114.735,
+    "λ_1 = − m ψ̇ (θ̇ + 2 ω_{front}) − 0": 123.752,
+}
+
+
+def test_widths_are_those_of_latex():
+    for line, width in WIDTHS.items():
+        assert points(formula(line)) == pytest.approx(width, rel=0.05)
+    a, b = sympy.symbols("a b")
+    fraction = ARRANGE((a + b) ** 2 / (2 * a))
+    # a fraction is as wide as its longer side, and smaller within a matrix
+    assert points(fraction) - points(ARRANGE((a + b) ** 2)) == pytest.approx(2.4)
+    assert points(fraction, 1) < 0.8 * points(fraction)
+
+
+def test_products_break_where_sums_cannot():
+    """In an article's line: not behind a sign, an opened bracket or a number."""
+    names = [sympy.Symbol(f"x{k}") + sympy.Symbol(f"omega{k}") for k in range(12)]
+    inside = sympy.Mul(*names)
+    node = ARRANGE(-7 * sympy.sqrt(inside + 1) / (sympy.Symbol("m") * sympy.sin(inside)))
+    pieces = broken_math(node, 200.0, points)
+    assert len(pieces) > 6 and all(points(piece) <= 200.0 for piece in pieces)
+    for piece, after in pairwise(pieces):
+        assert piece.items[-1] not in [Operator(sign) for sign in "+−(·"]
+        is_product = after.items[0] == Operator("·")
+        assert not (is_product and isinstance(piece.items[-1], MathNumber))
+    whole = "".join(to_latex(piece) for piece in pieces)
+    assert whole.count(r"\big(") == whole.count(r"\big)")
+    assert all(rf"_{{{k}}}" in whole for k in range(12))

@@ -22,6 +22,7 @@ import importlib.metadata
 import io
 import logging
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
@@ -39,6 +40,7 @@ from noslip.show.equations.layout import (
     EquationLine,
     Fenced,
     Lines,
+    MathCall,
     MathGrid,
     MathNumber,
     MathRow,
@@ -47,9 +49,13 @@ from noslip.show.equations.layout import (
     Operator,
     Paragraph,
     Picture,
+    Power,
     Quotient,
+    Root,
     Section,
+    Word,
     escape_latex,
+    points,
     to_latex,
     to_mathml,
     to_text,
@@ -126,10 +132,14 @@ def _cut() -> bytes:
 WIDTH = 100
 #: A line of typeset mathematics holds about this many characters of its text form.
 LINE = 110
-#: Letters of a line of an article in LaTeX.
-LATEX_LINE = 68
-#: Left sides with more letters stand above their right sides in LaTeX.
-LONGEST_SIDE = 20
+#: Points of a line of an article in LaTeX, of an equation's number, and of = and the gaps at it.
+LATEX_LINE, _NUMBER, _SIGN = 345.0, 36.0, 36.0
+#: Left sides with more points stand above their right sides in LaTeX.
+LONGEST_SIDE = 110.0
+#: Points of a piece of a formula in a paragraph.
+_LISTED = 250.0
+#: Rows of a table in LaTeX, which has no page breaks within one.
+_TABLE_ROWS = 15
 
 
 def text_document(title: str, sections: list[Section]) -> str:
@@ -285,8 +295,24 @@ def _is_wide(block: MatrixBlock) -> bool:
     return len(block.grid.rows[0]) > 1 and sum(_matrix_lengths(block)[:-1]) > LINE
 
 
-def broken(node: Node, width: int = LINE) -> list[MathRow]:
-    """A long sum in pieces that fit a line each, broken before its signs."""
+def _letters(node: Node) -> float:
+    """Width of a formula in letters, and of the gap behind it."""
+    return len(to_text(node)) + 1
+
+
+def broken(
+    node: Node, width: float = LINE, measure: Callable[[Node], float] = _letters
+) -> list[MathRow]:
+    """A long sum in pieces that fit a line each, broken before its signs.
+
+    A product that is longer than a line is broken between its factors.
+
+    Parameters
+    ----------
+    node : formula.
+    width : width of a line.
+    measure : width of a part, letters by default.
+    """
     if not isinstance(node, MathRow):
         return [MathRow((node,))]
     joints = {Operator("("), Operator("=")}
@@ -297,37 +323,80 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
         and node.items[k - 1] not in joints
     ]  # fmt: skip
     pieces: list[list[Node]] = [[]]
-    length = 0
+    length = 0.0
     for first, end in pairwise([0, *signs, len(node.items)]):
         term = node.items[first:end]
-        own = sum(len(to_text(item)) + 1 for item in term)
+        own = sum(map(measure, term))
         if pieces[-1] and length + own > width:
             pieces.append([])
             length = 0
-        pieces[-1] += term
-        length += own
+        for factor in _factors(term) if own > width else [term]:
+            size = sum(map(measure, factor))
+            if factor is not term and length and length + size > width:
+                pieces.append([Operator("·")] if factor[0] is not term[0] else [])
+                length = measure(Operator("·"))
+            pieces[-1] += factor
+            length += size
     return [MathRow(tuple(p)) for p in pieces]
 
 
-def broken_math(node: Node, width: int = LINE) -> list[MathRow]:
-    """A long formula in pieces that fit a line each; long fractions and brackets are opened."""
-    return broken(MathRow(tuple(_opened(node, width))), width)
+#: What stands before a term, and not between factors.
+_BEFORE_TERMS = [Operator(sign) for sign in "+−=("]
 
 
-def _opened(node: Node, width: int) -> list[Node]:
-    """A formula side by side: a fraction that is too long as 1/b (a), a bracket as its sum."""
+def _factors(term: Sequence[Node]) -> list[list[Node]]:
+    """A product in parts that it may be broken between: not behind a sign, a bracket, a number."""
+    found: list[list[Node]] = [[]]
+    for item in term:
+        before = found[-1][-1] if found[-1] else Operator("(")
+        is_bare = isinstance(before, MathNumber) or before in _BEFORE_TERMS
+        if not is_bare and (item == Operator("(") or not isinstance(item, Operator)):
+            found.append([])
+        found[-1].append(item)
+    return found
+
+
+def broken_math(
+    node: Node, width: float = LINE, measure: Callable[[Node], float] = _letters
+) -> list[MathRow]:
+    """A long formula in pieces that fit a line each; what is too long is opened.
+
+    Arguments are those of :func:`broken`.
+    """
+    return broken(MathRow(tuple(_opened(node, width, measure))), width, measure)
+
+
+def _opened(node: Node, width: float, measure: Callable[[Node], float]) -> list[Node]:
+    """A formula side by side: a fraction that is too long as 1/b (a), a bracket as its sum.
+
+    A root that is too long is a power, and a function an upright word.
+    """
+
+    def bracketed(inside: Node, close: Node) -> list[Node]:
+        return [Operator("("), *_opened(inside, width, measure), close]
+
     items: list[Node] = []
     for item in node.items if isinstance(node, MathRow) else (node,):
-        if len(to_text(item)) <= width:
+        if measure(item) - 1 <= width:
             items.append(item)
             continue
         match item:
+            case Quotient(top, bottom) if measure(bottom) - 1 <= width:
+                is_sum = isinstance(top, MathRow) and any(x in top.items for x in _BEFORE_TERMS)
+                inside = _opened(Fenced(top) if is_sum else top, width, measure)
+                items += [Quotient(MathNumber("1"), bottom), *inside]
             case Quotient(top, bottom):
-                items += [Quotient(MathNumber("1"), bottom), *_opened(Fenced(top), width)]
+                inverse = Power(Operator(")"), MathRow((Operator("−"), MathNumber("1"))))
+                items += _opened(Fenced(top), width, measure) + bracketed(bottom, inverse)
             case Fenced(inside, "(", ")"):
-                items += [Operator("("), *_opened(inside, width), Operator(")")]
+                items += bracketed(inside, Operator(")"))
+            case Root(inside):
+                half = Quotient(MathNumber("1"), MathNumber("2"))
+                items += bracketed(inside, Power(Operator(")"), half))
+            case MathCall(name, (argument,), None):
+                items += [Word(name), *bracketed(argument, Operator(")"))]
             case MathRow():
-                items += _opened(item, width)
+                items += _opened(item, width, measure)
             case _:
                 items.append(item)
     return items
@@ -335,7 +404,7 @@ def _opened(node: Node, width: int) -> list[Node]:
 
 def latex_document(title: str, sections: list[Section]) -> str:
     """A fragment for the body of a LaTeX document, which needs no package."""
-    lines = [rf"\section*{{{escape_latex(title)}}}"]
+    lines = [rf"\section*{{\raggedright {escape_latex(title)}}}"]
     for section in _without_pictures(sections):
         lines += ["", rf"\subsection*{{{escape_latex(section.title)}}}"]
         for block in section.blocks:
@@ -358,25 +427,25 @@ def latex_blocks(section: Section) -> str:
 def _latex_block(block: Block) -> str:
     match block:
         case Paragraph(parts):
-            return "".join(
-                escape_latex(p) if isinstance(p, str) else f"${to_latex(p)}$" for p in parts
-            )
+            said = [escape_latex(p) if isinstance(p, str) else _latex_cell(p) for p in parts]
+            # long names and formulas rather leave gaps than stand out
+            return rf"{{\sloppy {''.join(said)}\par}}"
         case CellTable(header, rows):
-            body = [
-                " & ".join(escape_latex(c) if isinstance(c, str) else _latex_cell(c) for c in r)
-                + r" \\"
-                for r in rows
-            ]
-            columns = _latex_columns([header, *[_cells(r, to_text) for r in rows]])
+            body = [" & ".join(map(_latex_cell, r)) + r" \\" for r in rows]
+            columns = _latex_columns([header, *rows])
             top = " & ".join(map(escape_latex, header)) + r" \\ \hline"
-            return "\n".join([rf"\begin{{tabular}}{{{columns}}}", top, *body, r"\end{tabular}"])
+            chunks = [body[k : k + _TABLE_ROWS] for k in range(0, len(body), _TABLE_ROWS)]
+            return "\n\n".join(
+                "\n".join([rf"\begin{{tabular}}{{{columns}}}", top, *part, r"\end{tabular}"])
+                for part in chunks
+            )
         case Lines(lines):
-            left = _line_lengths(lines)[0]
-            if max(len(to_text(line.left)) for line in lines) > LONGEST_SIDE:
+            left = max(points(line.left) for line in lines)
+            if left > LONGEST_SIDE:
                 return _latex_array(lines)
             rows_ = [row for line in lines for row in _eqnarray_rows(line, left)]
             return "\n".join([r"\begin{eqnarray*}", " \\\\\n".join(rows_), r"\end{eqnarray*}"])
-        case MatrixBlock() if _is_wide(block):
+        case MatrixBlock() if _latex_is_wide(block):
             return _latex_listing(block)
         case MatrixBlock(left, grid, row_names):
             beside = _latex_row_names(grid, row_names) if row_names else ""
@@ -407,82 +476,125 @@ def _latex_listing(block: MatrixBlock) -> str:
     number = f"({block.number}) " if block.number else ""
     lines = [
         rf"{number}${to_latex(block.left)}$ row by row, without zeros:",
-        r"\begin{description}",
+        r"\begin{description}\raggedright",
     ]
     for name, entries in listed(block):
-        said = "; ".join(rf"${to_latex(column)}$:~${to_latex(e)}$" for column, e in entries)
+        said = "; ".join(
+            rf"${to_latex(column)}$:~"
+            + " ".join(f"${to_latex(part)}$" for part in broken_math(e, _LISTED, points))
+            for column, e in entries
+        )
         lines.append(rf"\item[${to_latex(name)}$] {said}")
     return "\n".join([*lines, r"\end{description}"])
 
 
-def _latex_cell(node: Node) -> str:
-    """Mathematics in a table; a long list in brackets may break at its commas."""
-    match node:
-        case Fenced(MathRow(items), "(", ")") if len(to_text(node)) > LATEX_LINE // 2:
+def _latex_cell(cell: str | Node) -> str:
+    """A cell of a table; a list in brackets may break at its commas, a name at its dots."""
+    match cell:
+        case str():
+            return re.sub(r"(?<=\w)(\.|\\_)(?=[A-Za-z])", r"\1\\allowbreak{}", escape_latex(cell))
+        case Fenced(MathRow(items), "(", ")") if Operator(",") in items:
             entries = [f"${to_latex(item)}$" for item in items if item != Operator(",")]
             return f"({', '.join(entries)})"
-    return f"${to_latex(node)}$"
+    return f"${to_latex(cell)}$"
 
 
-#: Points of a line of an article, of a letter in a table, and between its columns.
-_LINE_POINTS, _LETTER_POINTS, _GAP_POINTS = 345.0, 5.2, 12.0
+#: Points of a letter in a table, and between its columns.
+_LETTER_POINTS, _GAP_POINTS = 5.2, 13.0
 
 
-def _latex_columns(rows: list[tuple[str, ...]]) -> str:
-    """Columns of a table: those with sentences are paragraphs that share what the others leave."""
-    widths = [max(len(r[k]) for r in rows) for k in range(len(rows[0]))]
-    # words break, numbers and symbols do not
-    long = [w > 26 and any(len(r[k].split()) > 3 for r in rows) for k, w in enumerate(widths)]
-    fixed = sum(_LETTER_POINTS * w for w, is_long in zip(widths, long, strict=True) if not is_long)
-    room = max(_LINE_POINTS - fixed - _GAP_POINTS * len(widths), 120.0)
-    total = sum(w for w, is_long in zip(widths, long, strict=True) if is_long)
-    if _LETTER_POINTS * total <= room:
-        return "l" * len(widths)
+def _latex_columns(rows: Sequence[Sequence[str | Node]]) -> str:
+    """Columns of a table: those with most room for it are paragraphs, as many as make it fit."""
+
+    def words_of(cell: str | Node) -> list[float]:
+        """Points of what a cell breaks into."""
+        match cell:
+            case str():
+                return [_LETTER_POINTS * len(x) for x in re.split(r"(?<=[ ._])", cell)]
+            case Fenced(MathRow(items), "(", ")"):
+                return [points(item) + 10.0 for item in items if item != Operator(",")]
+        return [points(cell)]
+
+    columns = [[words_of(cell) for cell in column] for column in zip(*rows, strict=True)]
+    widths = [max(map(sum, column)) for column in columns]
+    # a column can become as narrow as its longest word
+    slack = [
+        width - max(max(words, default=0.0) for words in column)
+        for width, column in zip(widths, columns, strict=True)
+    ]
+    over = sum(widths) + _GAP_POINTS * len(widths) - LATEX_LINE
+    by_slack = sorted(range(len(widths)), key=lambda k: -slack[k])
+    counts = [n for n in range(len(widths)) if sum(slack[k] for k in by_slack[:n]) >= over]
+    chosen = by_slack[: min(counts, default=len(widths))]
+    share = min(over / (sum(slack[k] for k in chosen) or 1.0), 1.0)
     return "".join(
-        rf"p{{{w * room / total / _LINE_POINTS:.2f}\linewidth}}" if is_long else "l"
-        for w, is_long in zip(widths, long, strict=True)
+        rf"p{{{(widths[k] - slack[k] * share) / LATEX_LINE:.2f}\linewidth}}" if k in chosen else "l"
+        for k in range(len(widths))
     )
 
 
 def _latex_array(lines: tuple[EquationLine, ...]) -> str:
-    """Equations with long left sides, flush left, each broken where it does not fit.
-
-    A strut keeps them apart.
-    """
-    rows: list[str] = []
+    """Equations with long left sides, flush left, each broken where it does not fit."""
+    displays = []
     for line in lines:
         whole = MathRow((*_items_of(line.left), Operator(line.sign), *_items_of(line.right)))
-        pieces = broken_math(whole, LATEX_LINE)
+        pieces = broken_math(whole, LATEX_LINE - _NUMBER, points)
         said = [to_latex(piece) for piece in pieces]
-        note = rf"\mbox{{\small ({escape_latex(line.note)})}}" if line.note else ""
-        if note and len(to_text(pieces[-1])) + len(line.note) > LATEX_LINE:
-            said.append(note)
-        elif note:
-            said[-1] += rf" \quad {note}"
-        starts = [r"\rule{0pt}{3ex}" + _latex_number(line.number), *[r"\quad"] * (len(said) - 1)]
-        rows += [rf"\displaystyle {s} {r}" for s, r in zip(starts, said, strict=True)]
-    body = " \\\\\n".join(rows)
-    return "\n".join([r"\[ \begin{array}{l}", body, r"\end{array} \]"])
+        notes = _latex_notes(line, LATEX_LINE - _NUMBER)
+        if notes and points(pieces[-1]) + _note_points(line) <= LATEX_LINE - _NUMBER:
+            said[-1] += rf" \quad {notes.pop()}"
+        said += notes
+        starts = [_latex_number(line.number), *[r"\quad"] * (len(said) - 1)]
+        rows = [rf"\displaystyle {s} {r}" for s, r in zip(starts, said, strict=True)]
+        body = " \\\\\n".join(rows)
+        displays.append("\n".join([r"\[ \begin{array}{l}", body, r"\end{array} \]"]))
+    return "\n".join(displays)
+
+
+#: Points of a small letter.
+_NOTE_POINTS = 4.7
+
+
+def _note_points(line: EquationLine) -> float:
+    """Points of the note behind an equation, and of the gap before it."""
+    return 20.0 + _NOTE_POINTS * len(line.note) if line.note else 0.0
+
+
+def _latex_notes(line: EquationLine, room: float) -> list[str]:
+    """The note of an equation in lines that are not longer than some points."""
+    if not line.note:
+        return []
+    pieces = textwrap.wrap(f"({line.note})", max(int(room / _NOTE_POINTS), 20))
+    return [rf"\mbox{{\small {escape_latex(piece)}}}" for piece in pieces]
 
 
 def _items_of(node: Node) -> tuple[Node, ...]:
     return node.items if isinstance(node, MathRow) else (node,)
 
 
-def _eqnarray_rows(line: EquationLine, beside: int) -> list[str]:
+def _eqnarray_rows(line: EquationLine, beside: float) -> list[str]:
     """An equation as rows of eqnarray, which LaTeX has without a package.
 
-    `beside` is the number of letters of the longest left side.
+    `beside` is the number of points of the longest left side.
     """
+    room = LATEX_LINE - _NUMBER - _SIGN - beside
     left = to_latex(line.left)
-    pieces = broken_math(line.right, LATEX_LINE - beside)
+    pieces = broken_math(line.right, room, points)
     first, *rest = [to_latex(r) for r in pieces]
-    note = rf"\mbox{{\small ({escape_latex(line.note)})}}" if line.note else ""
     number = _latex_number(line.number)
     rows = [f"{number}{left} & {line.sign} & {first}", *[f"& & {{}} {r}" for r in rest]]
-    if note and beside + len(to_text(pieces[-1])) + len(line.note) > LATEX_LINE:
-        return [*rows, f"& & {note}"]
-    return [*rows[:-1], rows[-1] + (rf" \quad {note}" if note else "")]
+    notes = _latex_notes(line, room)
+    if notes and points(pieces[-1]) + _note_points(line) <= room:
+        rows[-1] += rf" \quad {notes.pop()}"
+    return [*rows, *[f"& & {note}" for note in notes]]
+
+
+def _latex_is_wide(block: MatrixBlock) -> bool:
+    """Whether a matrix would not fit on a line of an article."""
+    columns = zip(*block.grid.rows, strict=True)
+    widths = [max(points(entry, 1) for entry in column) + 10.0 for column in columns]
+    names = max(map(points, block.row_names), default=-15.0) + 15.0
+    return sum(widths) + names + points(block.left) + _NUMBER + 26.0 > LATEX_LINE
 
 
 def _latex_line(line: EquationLine) -> str:

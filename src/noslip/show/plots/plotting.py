@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip import SimulationError, Trajectory
-from noslip.analysis import SweptMode, swept_modes
+from noslip.analysis import SweptMode
 from noslip.base import ArgumentError, Array, nearest, require
 from noslip.results import Branch, EigenvalueSweep, MeasuredTable, StabilityChart
 from noslip.scene import INK, PALETTE, ground_joints
@@ -125,7 +125,7 @@ def plot_eigenvalues(
     chosen = style_named(style, size)
     target = None if save is None else FigureFile(save)
     x, table = _checked(values, eigenvalues)
-    found = modes or swept_modes(x, table, np.zeros((0, 0, 0)), ())
+    found = modes or SweptMode.follow(x, table, np.zeros((0, 0, 0)), ())
     bound = SweptMode.rounding(table)
     steady = stable_ranges(x, np.max(table.real, axis=1), bound) if stable is None else stable
     ends = [end for pair in steady for end in pair]

@@ -333,8 +333,15 @@ def _report_some(w: LoopWriter) -> None:
         loop.leave(s.k >= s.first + s.count)
         s.step_end = f.where(s.is_event, s.event_end, time_of(w, s.k + 1))
         with f.when((next_sample(w) < s.step_end) | s.is_event):
-            with f.when(s.is_multistep):
-                _record_from_polynomial(w)
+            with f.when(s.is_multistep), f.repeat() as samples:
+                time = next_sample(w)
+                samples.leave(time >= s.step_end)
+                polynomial(w, s.node_step, (time - s.node_time) / s.node_step, w.point)
+                s.sample_time = time
+                corrections = settle(w, time, w.point)
+                s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)
+                samples.leave(~s.verdict.equals(ACCEPTED))
+                record(w, s.sample_time, w.point)
             with f.when(~s.is_multistep):
                 _report_itself(w)
         # where that fails, the start of its step is entered
@@ -349,20 +356,6 @@ def _report_some(w: LoopWriter) -> None:
                 record(w, s.step_end, w.y)
             enter_node(w, s.middle)
         s.reported, s.k = s.reported + 1, s.k + 1
-
-
-def _record_from_polynomial(w: LoopWriter) -> None:
-    """Record the samples before s.step_end from the polynomial."""
-    f, s = w.f, w.s
-    with f.repeat() as loop:
-        time = next_sample(w)
-        loop.leave(time >= s.step_end)
-        polynomial(w, s.node_step, (time - s.node_time) / s.node_step, w.point)
-        s.sample_time = time
-        corrections = settle(w, time, w.point)
-        s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)
-        loop.leave(~s.verdict.equals(ACCEPTED))
-        record(w, s.sample_time, w.point)
 
 
 def _report_itself(w: LoopWriter) -> None:
@@ -574,7 +567,15 @@ def _enter_step(w: LoopWriter) -> None:
         if shape.has_update:
             update_generator(w)
         if not (shape.is_fused and shape.method == RK4):
-            _evaluate_anew(w)
+            health = evaluate(w, begin_of_step(w), w.y, w.K(1))
+            w.copy(w.K(1), w.K(0), shape.ny)
+            with f.when(s.is_first):
+                take_sides(w, health)
+            s.is_stale, s.is_finite = f.truth(False), f.all_finite(w.K(0), shape.ny)
+            s.unhealthy = first_unhealthy(w, health)
+            if shape.method != RK4:
+                with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
+                    s.h = first_step(w, f.least(w.number("max_step"), s.stop - s.t))
     if shape.has_samples:
         if shape.is_multistep:
             with f.when(s.is_first):
@@ -582,20 +583,6 @@ def _enter_step(w: LoopWriter) -> None:
         else:
             record_samples_here(w)
     s.code = _ending(w)
-
-
-def _evaluate_anew(w: LoopWriter) -> None:
-    """Rates and health where a step begins, and the size of the first one."""
-    f, s, shape = w.f, w.s, w.shape
-    health = evaluate(w, begin_of_step(w), w.y, w.K(1))
-    w.copy(w.K(1), w.K(0), shape.ny)
-    with f.when(s.is_first):
-        take_sides(w, health)
-    s.is_stale, s.is_finite = f.truth(False), w.f.all_finite(w.K(0), shape.ny)
-    s.unhealthy = first_unhealthy(w, health)
-    if shape.method != RK4:
-        with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
-            s.h = first_step(w, f.least(w.number("max_step"), s.stop - s.t))
 
 
 def _ending(w: LoopWriter) -> Value:
