@@ -377,31 +377,6 @@ class FollowMotion(AbstractInputLaw):
         """The compiled reference, cached with the system."""
         return reference_program(system, self.motion, self.inputs)
 
-    def residual(
-        self, system: System, t: Array, states: Array, q_ref: Array, parameters: Array
-    ) -> Inadmissibility:
-        """The largest rate of a prescribed coordinate that no admissible motion has.
-
-        Parameters
-        ----------
-        system : compiled system.
-        t, states, q_ref : times, states of the motion and reference configurations along a run.
-        parameters : (np,) parameter vector.
-        """
-        program = self.program(system)
-        rates = np.abs(program.evaluate(t, np.hstack([states, q_ref]), parameters)[-1])
-        if not rates.size:
-            return Inadmissibility(size=0.0, coordinate="", unit="", time=0.0)
-        # NumPy takes what is no number for the largest
-        sample, k = np.unravel_index(np.argmax(rates), rates.shape)
-        coordinate = system.coordinates[program.reference.motion.at[int(k)]]
-        return Inadmissibility(
-            size=float(rates[sample, k]),
-            coordinate=coordinate.name,
-            unit=f"{coordinate.unit}/s",
-            time=float(t[sample]),
-        )
-
     def start(
         self, system: System, q: Array, parameters: Array, time: float = 0.0
     ) -> tuple[dict[str, float], Array]:
@@ -833,8 +808,19 @@ class ReferenceMotion:
         z = np.empty((len(t), len(own) + len(references)))
         for k, name in enumerate((*own, *references)):
             z[:, k] = run[name][few]
-        states, q = z[:, : len(own)], z[:, len(own) :]
-        return self.law.residual(self.system, t, states, q, self.parameters)
+        program = self.law.program(self.system)
+        rates = np.abs(program.evaluate(t, z, self.parameters)[-1])
+        if not rates.size:
+            return Inadmissibility(size=0.0, coordinate="", unit="", time=0.0)
+        # NumPy takes what is no number for the largest
+        sample, entry = np.unravel_index(np.argmax(rates), rates.shape)
+        coordinate = self.system.coordinates[program.reference.motion.at[int(entry)]]
+        return Inadmissibility(
+            size=float(rates[sample, entry]),
+            coordinate=coordinate.name,
+            unit=f"{coordinate.unit}/s",
+            time=float(t[sample]),
+        )
 
     def admissibility(self, run: Trajectory, where: str) -> float:
         """The size of the residual along a run; refused, with `where` it is, if it is not small."""

@@ -693,7 +693,9 @@ def trace(
             [speed.name for speed in speeds],
             partition.samples,
             probe.params,
-        ),
+        )
+        if model.rows
+        else {},
         singularity_measures=find_singularity_measures(
             symbols, probe, pivots, rolling, partition.samples
         ),

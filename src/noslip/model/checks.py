@@ -780,7 +780,22 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
     named = tuple(s.name for s in model.independent_speeds if s.expression)
     yield from _check_names(scenario, known, named)
     yield from _check_keys(scenario, known, named)
-    yield from _check_start_orientation(model, scenario)
+    # an orientation starts from named angles or from a quaternion, not from both
+    for joint in model.joints:
+        start = joint.type.quaternion
+        if start is None:
+            continue
+        entries = joint.coordinate_names()[start : start + 4]
+        angles = [f"{joint.name}.{name}" for name in angle_names(joint)]
+        first = [name for name in entries if name in scenario.start][:1]
+        second = [name for name in angles if name in scenario.start][:1]
+        if first and second:
+            yield Finding(
+                ("scenario", "start"),
+                f"the scenario starts joint '{joint.name}' from both '{first[0]}' and "
+                f"'{second[0]}'",
+                "give its orientation by the named angles, or by the quaternion",
+            )
     yield from _check_task(scenario)
     if scenario.plant is not None:
         yield from _check_plant(model, scenario.plant)
@@ -938,25 +953,6 @@ def _check_keys(scenario: Scenario, known: Vocabulary, named: tuple[str, ...]) -
     for place, given, kind, names in tables:
         for name in given:
             yield from check_reference(("scenario", *place, name), name, kind, names, known)
-
-
-def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Finding]:
-    """An orientation starts from named angles or from a quaternion, not from both."""
-    for joint in model.joints:
-        start = joint.type.quaternion
-        if start is None:
-            continue
-        entries = joint.coordinate_names()[start : start + 4]
-        angles = [f"{joint.name}.{name}" for name in angle_names(joint)]
-        first = [name for name in entries if name in scenario.start][:1]
-        second = [name for name in angles if name in scenario.start][:1]
-        if first and second:
-            yield Finding(
-                ("scenario", "start"),
-                f"the scenario starts joint '{joint.name}' from both '{first[0]}' and "
-                f"'{second[0]}'",
-                "give its orientation by the named angles, or by the quaternion",
-            )
 
 
 def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:

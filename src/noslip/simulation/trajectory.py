@@ -849,7 +849,9 @@ class Trajectory:
         """Values of a column, such as ``run["wheel1.angle"]``."""
         if name == "time":
             return self.t
-        if not isinstance(name, str) or name not in self.columns:
+        try:
+            return self.columns[name][1]
+        except (KeyError, TypeError):
             fix = nearest(str(name), ["time", *self.columns])
             if isinstance(name, list | tuple):
                 fix = "take one at a time, or several from run.to_xarray()"
@@ -857,8 +859,7 @@ class Trajectory:
                 fix = "simulate with reactions=True"
             raise MissingNameError(
                 f"there is no column '{name}'", f"trajectory of model '{self.model.name}'", fix
-            )
-        return self.columns[name][1]
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name == "time" or name in self.columns
