@@ -11,6 +11,7 @@ sys.path.insert(0, str(HERE / "site"))
 import api  # noqa: E402
 import commands  # noqa: E402
 import live  # noqa: E402
+import mathematics  # noqa: E402
 
 import noslip  # noqa: E402
 from noslip.model.files import model_schema  # noqa: E402
@@ -31,7 +32,7 @@ highlight_language = "none"
 html_theme = "furo"
 html_title = "noslip"
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "mathematics.css"]
 html_theme_options = {"source_repository": "", "navigation_with_keys": True}
 html_show_sourcelink = False
 
@@ -48,6 +49,7 @@ def generate():
     static.mkdir(exist_ok=True)
     (static / "noslip.schema.json").write_text(json_text(model_schema()) + "\n", "utf-8")
     shutil.copy(HERE / "site" / "site.css", static)
+    mathematics.write(static / "mathematics.css")
     log = (HERE.parent / "CHANGELOG.md").read_text("utf-8")
     log = re.sub(r"\]\(docs/([^)]+)\)", r"](../\1)", log)
     (made / "changelog.md").write_text(log, "utf-8")
@@ -72,6 +74,7 @@ def generate():
 def setup(app):
     """Live pages, and links to them where a model is shown."""
     names = live.write(HERE / "_static" / "live")
+    app.connect("doctree-read", mathematics.typeset)
     app.connect("source-read", lambda app, page, source: live.link(page, source, names))
 
 

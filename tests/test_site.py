@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def module(name):
 
 
 tutorials, api, commands = module("tutorials"), module("api"), module("commands")
-live = module("live")
+live, mathematics = module("live"), module("mathematics")
 
 
 def without_results(text):
@@ -194,3 +195,28 @@ def test_live_pages_are_written_once_and_linked(tmp_path, monkeypatch):
     front = [(DOCS / "index.md").read_text("utf-8")]
     live.link("index", front, names)
     assert front[0].count("<iframe") == 1
+
+
+def test_equations_of_pages_are_mathematics():
+    """Each indented block of equations; numbers, sources and words stay beside the formulas."""
+    count = 0
+    for page in DOCS.glob("*.md"):
+        text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for block in re.findall(r"(?:^    +\S.*\n(?:\n(?=    ))?)+", text, re.MULTILINE):
+            if mathematics.is_equations(block):
+                table = ElementTree.fromstring(mathematics.mathml(block))
+                numbers = [n for n in (td.text for td in table.iter("td")) if n]
+                count += 1
+                assert all(
+                    f"({n})" in numbers for n in re.findall(r"^ +\((\d+\w?)\) ", block, re.M)
+                )
+    assert count > 50
+    found = mathematics.mathml("    (2)   joint   φ̈₁ = −sin²(θ)/m_w at rest   [eqs. 4, 5]")
+    row = ElementTree.fromstring(found)
+    assert [td.text for td in row.iter("td")] == ["(2)", None, "[eqs. 4, 5]"]
+    assert row.find(".//span").text == "joint"
+    assert [x.text.strip("\xa0 ") for x in row.iter("mtext")] == ["sin", "at", "rest"]
+    accents = [x[1].text for x in row.iter("mover")]
+    assert accents == ["¨"]
+    # results of programs are no equations, and keep their dots beside the letters
+    assert not mathematics.is_equations("ok  A v̇ + Ȧ v = 0\nok  kinetic energy")

@@ -338,20 +338,21 @@ def signed_number(text: str) -> Node:
     return row(MINUS, MathNumber(text[1:])) if text.startswith("-") else MathNumber(text)
 
 
-_RAISED: dict[str, Node] = {
-    "ᵀ": Glyph("T"),
-    "²": MathNumber("2"),
-    "⁻¹": row(MINUS, MathNumber("1")),
-}
+_RAISED_SIGNS: dict[str, Node] = {"T": Glyph("T"), "-": MINUS, "+": PLUS}
+_BAR = "\u0304"
+_UP = r"(?:[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ᵀ]+|\^\w|\^\{[^}]*\})?"
 _TOKEN = re.compile(
-    r"(?P<word>\"[^\"]*\")|(?P<base>(?!½)[^\W\d_]|∂)(?P<dots>[\u0307\u0308]?)"
-    r"(?:_(?:\{(?P<long>[^}]*)\}|(?P<short>\w)))?(?P<raised>(?:⁻¹|ᵀ|²)?)"
-    r"|(?P<number>\d+)|(?P<open>[(\[])|(?P<close>[)\]])(?P<outer>(?:⁻¹|ᵀ|²)?)|(?P<sign>\S)"
+    rf"(?P<word>\"[^\"]*\")(?P<above>{_UP})|(?P<base>(?!½)[^\W\d_]|∂)(?P<mark>[{_HAT}{TILDE}{_BAR}]?)"
+    rf"(?P<dots>[\u0307\u0308]?)(?:_(?:\{{(?P<long>[^}}]*)\}}|(?P<short>\w))|(?P<low>[₀-₉]+))?"
+    rf"(?P<raised>{_UP})|(?P<number>\d+(?:\.\d+)?)|(?P<open>[(\[])|(?P<close>[)\]])(?P<outer>{_UP})"
+    r"|(?P<sign>\S)"
 )
 
 
 def formula(line: str, letter: Callable[[Glyph], Glyph] = lambda glyph: glyph) -> MathRow:
     """A line such as ``I η̇ = C η + τ`` as a node; each letter is a symbol, "words" are upright.
+
+    Hats, tildes and bars stay, indices are behind a low line or small, powers behind ^ or raised.
 
     `letter` says how each of them is written.
     """
@@ -359,13 +360,13 @@ def formula(line: str, letter: Callable[[Glyph], Glyph] = lambda glyph: glyph) -
     brackets: list[str] = []
     for token in _TOKEN.finditer(unicodedata.normalize("NFD", line)):
         if token["word"]:
-            stack[-1].append(Word(token["word"][1:-1]))
+            stack[-1].append(_raised(Word(token["word"][1:-1]), token["above"]))
         elif token["base"]:
             dots = {"": 0, "\u0307": 1, "\u0308": 2}[token["dots"]]
-            index = token["long"] or token["short"] or ""
-            written: Node = (
-                Operator("∂") if token["base"] == "∂" else letter(Glyph(token["base"], index, dots))
-            )
+            index = token["long"] or token["short"] or (token["low"] or "").translate(_UNLOWERED)
+            is_hatted, above = token["mark"] == _HAT, token["mark"].replace(_HAT, "")
+            own = Glyph(token["base"] + above, index, dots, is_hatted)
+            written: Node = Operator("∂") if token["base"] == "∂" else letter(own)
             stack[-1].append(_raised(written, token["raised"]))
         elif token["number"]:
             stack[-1].append(MathNumber(token["number"]))
@@ -385,7 +386,9 @@ def formula(line: str, letter: Callable[[Glyph], Glyph] = lambda glyph: glyph) -
 
 
 def _raised(node: Node, mark: str) -> Node:
-    return Power(node, _RAISED[mark]) if mark else node
+    signs = re.findall(r"\d+|.", mark.strip("^{}").translate(_UNRAISED))
+    found = [MathNumber(x) if x.isdigit() else _RAISED_SIGNS.get(x) or Glyph(x) for x in signs]
+    return Power(node, found[0] if len(found) == 1 else row(*found)) if found else node
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789−T", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
@@ -625,6 +628,10 @@ def _mathml_items(items: tuple[Node, ...]) -> str:
     return "".join(pieces)
 
 
+#: Combining marks of letters → accents of MathML.
+_MATHML_MARKS = {_DOTS[1]: ACCENTS[1], TILDE: "~", _BAR: "¯"}
+
+
 def _mathml_glyph(glyph: Glyph) -> str:
     def letters(text: str) -> str:
         if text.isdigit():
@@ -633,9 +640,10 @@ def _mathml_glyph(glyph: Glyph) -> str:
             inside = "".join(letters(part) for part in text[1:-1].split(" "))
             return f"<mrow><mo>(</mo>{inside}<mo>)</mo></mrow>"
         plain = unicodedata.normalize("NFD", text)
-        if len(plain) == 2 and plain[1] == _DOTS[1]:
+        if len(plain) == 2 and plain[1] in _MATHML_MARKS:
             inside = letters(plain[0])
-            return f'<mover accent="true">{inside}<mo>{ACCENTS[1]}</mo></mover>'
+            mark = _MATHML_MARKS[plain[1]]
+            return f'<mover accent="true">{inside}<mo stretchy="false">{mark}</mo></mover>'
         if len(text) <= 3 and any("α" <= c <= "ω" for c in text[1:]):
             return f"<mrow>{''.join(letters(c) for c in text)}</mrow>"
         return f"<mi>{escape(text)}</mi>" if len(text) == 1 else f"<mtext>{escape(text)}</mtext>"
