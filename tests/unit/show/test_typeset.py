@@ -137,3 +137,18 @@ def test_products_break_where_sums_cannot():
     whole = "".join(to_latex(piece) for piece in pieces)
     assert whole.count(r"\big(") == whole.count(r"\big)")
     assert all(rf"_{{{k}}}" in whole for k in range(12))
+
+
+@pytest.mark.parametrize(
+    "expression, text",
+    [
+        (x + (-y - m) * sympy.sin(v), "x − (m + y) sin(v)"),
+        (-(-y - m) * sympy.sin(v), "(m + y) sin(v)"),
+        ((-y - m) * (-x - 1) * v, "(m + y) (1 + x) v"),
+        (x / (-y - m), "−x/(m + y)"),
+        ((-y - m) ** 2 * v, "(m + y)² v"),
+        ((x - y) * v, "(x − y) v"),
+    ],
+)
+def test_negative_sums_stand_behind_a_minus_sign(expression, text):
+    assert to_text(ARRANGE(expression)) == text

@@ -120,18 +120,18 @@ class Arranger:
         ordered = list(terms) if keep else sorted(terms, key=self._term_key)
         items: list[Node] = []
         for k, term in enumerate(ordered):
-            negative = term.could_extract_minus_sign() and not term.is_Add
-            if negative:
+            is_negative, size = _signed_term(term)
+            if is_negative:
                 items.append(MINUS)
             elif k:
                 items.append(PLUS)
-            arranged = self(-term if negative else term)
-            items.append(Fenced(arranged) if term.is_Add and k else arranged)
+            arranged = self(size)
+            items.append(Fenced(arranged) if size.is_Add and (k or is_negative) else arranged)
         return MathRow(tuple(items))
 
     def _term_key(self, term: sympy.Expr) -> tuple[object, ...]:
-        negative = term.could_extract_minus_sign()
-        return (negative, *self._factor_key(sympy.Mul.make_args(-term if negative else term)))
+        is_negative, size = _signed_term(term)
+        return (is_negative, *self._factor_key(sympy.Mul.make_args(size)))
 
     def _factor_key(self, factors: tuple[sympy.Expr, ...]) -> tuple[object, ...]:
         return (tuple(sorted((self._rank(f) for f in factors if not f.is_Number), reverse=True)),)
@@ -150,9 +150,11 @@ class Arranger:
         return (place, 0, type(base).__name__ + self._names[base])
 
     def _product(self, expression: sympy.Expr) -> Node:
-        if expression.could_extract_minus_sign():
-            return row(MINUS, self(-expression))
-        top, bottom = self._fraction(expression)
+        is_negative, size = _signed_term(expression)
+        if is_negative:
+            arranged = self(size)
+            return row(MINUS, Fenced(arranged) if size.is_Add else arranged)
+        top, bottom = self._fraction(size)
         if bottom != 1:
             return Quotient(self(top), self(bottom))
         factors = sorted(sympy.Mul.make_args(top), key=self._rank)
@@ -194,6 +196,28 @@ class Arranger:
                 for value, condition in expression.args
             )
         )
+
+
+def _signed_term(term: sympy.Expr) -> tuple[bool, sympy.Expr]:
+    """Whether a term stands behind a minus sign, and the term without it.
+
+    A sum of negative terms within a product is one of positive terms behind a minus sign.
+    """
+    if term.is_Add:
+        return False, term
+    number, rest = term.as_coeff_Mul()
+    is_negative = bool(number.is_extended_negative)
+    factors = [] if abs(number) == 1 else [abs(number)]
+    for factor in sympy.Mul.make_args(rest):
+        base, power = factor.as_base_exp()
+        if base.is_Add and power.is_Integer and all(_signed_term(a)[0] for a in base.args):
+            is_negative ^= bool(power % 2)
+            factor = sympy.Pow(sympy.Add(*[-a for a in base.args]), power)
+        factors.append(factor)
+    # a number before a sum alone would be multiplied out
+    if len(factors) == 2 and factors[0].is_Number and factors[1].is_Add:
+        return is_negative, sympy.Mul(*factors, evaluate=False)
+    return is_negative, sympy.Mul(*factors)
 
 
 #: Decimal places up to which a fraction is written as a decimal.
