@@ -25,12 +25,12 @@ OFF, SLIDES, ROLLS = 0, 1, 2
 
 def mechanism():
     """Three bodies with all of their numbers as parameters."""
-    b = ns.ModelBuilder(name="three-feet", gravity=tuple(GRAVITY))
+    b, rng = ns.ModelBuilder(name="three-feet", gravity=tuple(GRAVITY)), np.random.default_rng(0)
     triples = {"m": "kg", "mu": "1"} | {f"{k}{x}": "m" for k in "acg" for x in "xyz"}
     triples |= {f"i{x}": "kg*m^2" for x in "xyz"}
     for k in range(BODIES):
         for name, unit in triples.items():
-            b.parameter(f"{name}{k}", 0.5 + 0.01 * k, unit, name)
+            b.parameter(f"{name}{k}", float(rng.uniform(0.3, 0.6)), unit, name)
 
         def three(letter, k=k):
             return tuple(f"{letter}{x}{k}" for x in "xyz")
