@@ -23,12 +23,10 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave
-from noslip.engines.cuda_driver import cuda_device
-from noslip.engines.device_arrays import DeviceArray
+from noslip.engines.cuda_driver import DeviceArray, cuda_device
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import System
-from noslip.environments.gym_device import DeviceMechanisms
-from noslip.environments.gym_tasks import Mechanisms
+from noslip.environments.gym_tasks import DeviceMechanisms, Mechanisms
 
 SIZES = (1024, 65_536, 1_048_576)
 #: Seconds of a measurement on the card and on the processor, and how often it is taken.

@@ -27,8 +27,7 @@ from scipy.spatial.transform import Rotation
 import noslip as ns
 from noslip.engines.devices import HostDevice
 from noslip.simulation.batches import batch_code
-from noslip.web.live_run import live_run
-from noslip.web.page import module_files, page_html
+from noslip.web.page import live_run, module_files, page_html
 
 MODELS = (
     *("rolling-disk", "agv", "whipple-bicycle"),

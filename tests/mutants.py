@@ -185,19 +185,19 @@ MUTANTS = (
         ("pendulums_and_tops", "forces_and_potential"),
     ),
     Mutant(
-        "model/contact_forces.py",
+        "model/forces.py",
         "rolling = turning - ca.dot(turning, n) * n",
         "rolling = turning + ca.dot(turning, n) * n",
         ("loads",),
     ),
     Mutant(
-        "model/contact_forces.py",
+        "model/forces.py",
         "(load - pushed) * n - grip *",
         "(load - pushed) * n + grip *",
         ("elastic_contacts",),
     ),
     Mutant(
-        "model/contact_forces.py",
+        "model/forces.py",
         "return x - E * (x - ca.atan(x))",
         "return x + E * (x - ca.atan(x))",
         ("tires", "tire"),
@@ -240,7 +240,7 @@ MUTANTS = (
         ("armature",),
     ),
     Mutant(
-        "formulations/gibbs_appell.py",
+        "formulations/boltzmann_hamel.py",
         "/ 2 + ca.dot(alpha, spin)",
         "/ 2 - ca.dot(alpha, spin)",
         ("verify_catches_errors", "equations_and_newton_euler"),
@@ -252,7 +252,7 @@ MUTANTS = (
         ("verify_catches_errors", "equations_and_newton_euler"),
     ),
     Mutant(
-        "formulations/vakonomic.py",
+        "formulations/multipliers.py",
         "symbols.q) - ca.jtimes(b, symbols.q, q_dot)",
         "symbols.q) + ca.jtimes(b, symbols.q, q_dot)",
         ("vakonomic", "antunes_2010"),
@@ -308,13 +308,13 @@ MUTANTS = (
         ("hermite", "multistep_output"),
     ),
     Mutant(
-        "simulation/loop/crossings.py",
+        "simulation/loop/loop.py",
         "(a < 0.0) & (b >= 0.0) & (direction >= 0.0)",
         "(a < 0.0) & (b >= 0.0) & (direction <= 0.0)",
         EVENTS,
     ),
     Mutant(
-        "simulation/contacts/decisions.py",
+        "simulation/contacts/automaton.py",
         "-item.friction * direction",
         "item.friction * direction",
         COULOMB,
@@ -339,13 +339,13 @@ MUTANTS = (
         ("linearize", "linearize_batch", "linearization_along"),
     ),
     Mutant(
-        "analysis/canonical.py",
+        "analysis/linearization.py",
         "speed**2 * self.K2\n",
         "speed * self.K2\n",
         ("meijaard_2007", "modes"),
     ),
     Mutant(
-        "analysis/cartesian.py",
+        "analysis/instant_kinematics.py",
         "down(bias - D @",
         "down(bias + D @",
         ("cartesian_models", "desantis_1994"),

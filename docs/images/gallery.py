@@ -17,7 +17,7 @@ from PIL import Image
 import noslip as ns
 from noslip.base.files import write_atomically
 from noslip.scene.assembly import frames, scene
-from noslip.scene.cameras import camera
+from noslip.scene.overlays import camera
 from noslip.scene.film import Film
 
 HERE = Path(__file__).parent

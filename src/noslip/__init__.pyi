@@ -104,13 +104,13 @@ from .formulations.desantis import (
 from .formulations.boltzmann_hamel import (
     BoltzmannHamel as BoltzmannHamel,
 )
-from .formulations.gibbs_appell import (
+from .formulations.boltzmann_hamel import (
     GibbsAppell as GibbsAppell,
 )
 from .formulations.multipliers import (
     Multipliers as Multipliers,
 )
-from .formulations.vakonomic import (
+from .formulations.multipliers import (
     Vakonomic as Vakonomic,
 )
 from .formulations.verify import (
@@ -169,7 +169,7 @@ from .geometry.reachable import (
 from .geometry.invariants import (
     structure as structure,
 )
-from .analysis.cartesian import (
+from .analysis.instant_kinematics import (
     cartesian_model as cartesian_model,
 )
 from .control.reference_motion import (
@@ -198,7 +198,7 @@ from .analysis.linearization import (
     linearize as linearize,
     linearize_batch as linearize_batch,
 )
-from .analysis.canonical import (
+from .analysis.linearization import (
     canonical_form as canonical_form,
 )
 from .analysis.steady_motion import (
@@ -217,7 +217,7 @@ from .continuation.branches import (
 from .continuation.charts import (
     stability_chart as stability_chart,
 )
-from .continuation.exponents import (
+from .continuation.periodic import (
     lyapunov_exponents as lyapunov_exponents,
 )
 from .simulation.sensitivities.controlled_loop import (
@@ -284,7 +284,7 @@ from .bridges.python_control import (
 from .sweeps.store import (
     open_sweep as open_sweep,
 )
-from .sweeps.sweep import (
+from .sweeps.execute import (
     sweep as sweep,
 )
 

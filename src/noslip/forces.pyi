@@ -11,7 +11,7 @@ from .model.forces import (
     Tire as Tire,
     Wrench as Wrench,
 )
-from .model.contact_forces import (
+from .model.forces import (
     SlidingFriction as SlidingFriction,
     RollingResistance as RollingResistance,
     PivotingFriction as PivotingFriction,

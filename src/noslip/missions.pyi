@@ -1,6 +1,6 @@
 """The public names of `noslip.missions`; read at run time too."""
 
-from .duty.drives import (
+from .duty.mission import (
     Battery as Battery,
     DriveSamples as DriveSamples,
     Gearmotor as Gearmotor,
@@ -20,7 +20,7 @@ from .duty.cycle import (
     LegDuty as LegDuty,
     drive_mission as drive_mission,
 )
-from .duty.sizing import (
+from .duty.cycle import (
     Catalog as Catalog,
     DriveChoice as DriveChoice,
     read_catalog as read_catalog,

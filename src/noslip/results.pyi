@@ -30,7 +30,7 @@ from .geometry.distributions import (
     Growth as Growth,
     Integral as Integral,
 )
-from .geometry.loops import (
+from .geometry.distributions import (
     BracketLoop as BracketLoop,
 )
 from .geometry.reachable import (
@@ -45,7 +45,7 @@ from .geometry.flatness import (
 from .geometry.closed_forms import (
     FieldFormulas as FieldFormulas,
 )
-from .geometry.measures import (
+from .geometry.invariants import (
     InvariantMeasure as InvariantMeasure,
     RelativeEquilibrium as RelativeEquilibrium,
 )
@@ -62,7 +62,7 @@ from .geometry.invariants import (
     Structure as Structure,
     Symmetry as Symmetry,
 )
-from .analysis.cartesian import (
+from .analysis.instant_kinematics import (
     CartesianModel as CartesianModel,
 )
 from .control.reference_motion import (
@@ -82,7 +82,7 @@ from .analysis.linearization import (
     Linearization as Linearization,
     LinearizationBatch as LinearizationBatch,
 )
-from .analysis.canonical import (
+from .analysis.linearization import (
     CanonicalForm as CanonicalForm,
 )
 from .analysis.steady_motion import (
@@ -102,7 +102,7 @@ from .continuation.branches import (
 from .continuation.charts import (
     StabilityChart as StabilityChart,
 )
-from .continuation.exponents import (
+from .continuation.periodic import (
     LyapunovExponents as LyapunovExponents,
 )
 from .simulation.sensitivities.controlled_loop import (

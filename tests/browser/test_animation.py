@@ -10,7 +10,7 @@ from watch import Watch
 
 import noslip as ns
 from noslip.scene import camera, frames, scene
-from noslip.scene.cameras import CameraView
+from noslip.scene.overlays import CameraView
 from noslip.scene.stage import ASPECT
 
 SIZE = {"width": 360, "height": 260}

@@ -24,7 +24,7 @@ RUNNING = re.compile(
 ALLOWED = {
     ("cli/main.py", "import_module"): "the package itself",
     ("library/models.py", "import_module"): "the package itself: a table of ready models",
-    ("engines/outputs.py", "import_module"): "the package itself: what reads expressions",
+    ("engines/system.py", "import_module"): "the package itself: what reads expressions",
     ("model/catalogs.py", "import_module"): "the package itself: its own catalogs",
     ("model/checks.py", "import_module"): "the package itself",
     ("show/equations/derivations.py", "import_module"): "the package itself",
@@ -134,7 +134,7 @@ def report_it(folder):
 
 
 def studio_it(folder):
-    from noslip.studio.page.sweep_panel import SweepPoints
+    from noslip.studio.page.control_panels import SweepPoints
 
     points = SweepPoints(folder)
     points.table(points.measures[0])

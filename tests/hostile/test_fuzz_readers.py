@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import noslip as ns
 from noslip.base.files import foreign, read_manifest
-from noslip.bridges.mesh_files import facets_of
+from noslip.bridges.robots import facets_of
 from noslip.expressions import arithmetic as expressions
 from noslip.model import parse_model
 

@@ -21,7 +21,7 @@ from mutated_files import Mutation, mutated
 
 import noslip as ns
 from noslip import sweeps
-from noslip.bridges.mesh_files import facets_of
+from noslip.bridges.robots import facets_of
 from noslip.cli import main
 from noslip.model import model_to_toml, parse_model
 

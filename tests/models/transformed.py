@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import noslip as ns
 from noslip.forces import Tire
-from noslip.model.contact_forces import AbstractWheelTire
+from noslip.model.forces import AbstractWheelTire
 
 GROUND = "displaced_ground"
 

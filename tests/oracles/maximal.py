@@ -36,7 +36,7 @@ from scipy.integrate import solve_ivp
 
 import noslip as ns
 from noslip.forces import Tire
-from noslip.model.contact_forces import ROADS
+from noslip.model.forces import ROADS
 
 #: Size of a complex step: its square is nothing beside one.
 STEP = 1e-40

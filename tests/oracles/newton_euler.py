@@ -23,7 +23,7 @@ from states import State
 
 import noslip as ns
 from noslip.forces import Tire
-from noslip.model.contact_forces import ROADS
+from noslip.model.forces import ROADS
 
 _FUNCTIONS = {
     name: getattr(ca, name)

@@ -5,7 +5,7 @@ from .audit import (
     audit_forces as audit_forces,
     touches_ground as touches_ground,
 )
-from .cartesian import (
+from .instant_kinematics import (
     COMPONENTS as COMPONENTS,
     frame_twist as frame_twist,
 )

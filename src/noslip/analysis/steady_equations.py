@@ -19,7 +19,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.instant import check_time, input_vector
+from noslip.analysis.instant import (
+    StackedFunction,
+    check_time,
+    input_vector,
+    local_expressions,
+    solve_stacked,
+)
 from noslip.analysis.linearization import (
     MAGNIFIED,
     Slopes,
@@ -31,7 +37,6 @@ from noslip.analysis.linearization import (
 from noslip.analysis.local_coordinates import LocalState
 from noslip.analysis.modes import neutral_bound
 from noslip.analysis.scenario import split_changes
-from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady_motion import (
     Relevance,
     SteadyMotion,

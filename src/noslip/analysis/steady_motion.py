@@ -46,7 +46,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.algebra import quaternion_from_angles
-from noslip.analysis.instant import check_time, input_vector
+from noslip.analysis.instant import (
+    LocalExpressions,
+    StackedFunction,
+    at_variant,
+    check_time,
+    input_vector,
+    least_stacked,
+    local_expressions,
+    one_variant,
+    solve_stacked,
+)
 from noslip.analysis.local_coordinates import (
     LocalCoordinates,
     MovingAxes,
@@ -56,15 +66,6 @@ from noslip.analysis.local_coordinates import (
     moving_axes,
 )
 from noslip.analysis.reactions import assumed_contacts, contact_lines
-from noslip.analysis.stacked import (
-    LocalExpressions,
-    StackedFunction,
-    at_variant,
-    least_stacked,
-    local_expressions,
-    one_variant,
-    solve_stacked,
-)
 from noslip.base import ArgumentError, Array, SimulationError, nearest
 from noslip.engines import AbstractDevice, System, require_system
 from noslip.expressions import rate_unit

@@ -11,7 +11,6 @@
     python_control.py systems of python-control
     differentiable.py differentiable functions of JAX and PyTorch
     ros.py            runs as ROS 2 bags, and parameters of controllers for wheeled bases
-    mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
 A bridge is a format of one of the families in `base/families.py`. `BRIDGES` lists the modules;

@@ -45,7 +45,7 @@ from noslip.control.closed_loop import (
     SampledController,
     Tracking,
 )
-from noslip.control.driving import Balance
+from noslip.control.driving import Balance, find_ride, plan_ride
 from noslip.control.estimators import ExtendedKalman
 from noslip.control.follower import Follower
 from noslip.control.followers import (
@@ -70,7 +70,6 @@ from noslip.control.reference_motion import (
     ReferenceMotion,
     reference_motion,
 )
-from noslip.control.riding import find_ride, plan_ride
 from noslip.control.timing_laws import AbstractTimingPlan, Quintic, timing_law
 from noslip.control.true_plant import (
     Actuator,

@@ -6,7 +6,7 @@ The controller is traced for the model it believes in, as a function of what it 
 simulated. Where the loop is sampled, sensors are read at every sample: x plus bias plus noise,
 rounded to the quantum, some samples late; the controller computes from what it sees, or from what
 an estimator makes of it (`estimators.py`), and actuators make of its command what they can. Noise
-is drawn from a counter (`simulation/loop/philox.py`), so that a run repeats to the bit and every
+is drawn from a counter (`simulation/loop/steps.py`), so that a run repeats to the bit and every
 run of a batch has numbers of its own.
 """
 

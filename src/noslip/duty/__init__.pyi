@@ -6,7 +6,7 @@ from .mission import (
 from .cycle import (
     drive_mission as drive_mission,
 )
-from .sizing import (
+from .cycle import (
     read_catalog as read_catalog,
     size_drives as size_drives,
     choices_text as choices_text,

@@ -14,7 +14,7 @@ from .code_store import (
 from .cuda_driver import (
     read_device as read_device,
 )
-from .device_arrays import (
+from .cuda_driver import (
     DeviceArray as DeviceArray,
     to_host as to_host,
 )

@@ -17,8 +17,13 @@ from numpy.typing import NDArray
 from noslip import SimulationError, System
 from noslip.base import Array, as_number
 from noslip.engines import AbstractDevice, DeviceArray, given_table
-from noslip.environments.gym_device import DeviceMechanisms, EndedNames
-from noslip.environments.gym_tasks import GymTask, Mechanisms, register_envs
+from noslip.environments.gym_tasks import (
+    DeviceMechanisms,
+    EndedNames,
+    GymTask,
+    Mechanisms,
+    register_envs,
+)
 
 
 class MechanismEnv(gymnasium.Env):

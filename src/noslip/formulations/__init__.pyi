@@ -22,7 +22,7 @@ from .desantis import (
 from .generalized_forces import (
     applied_forces as applied_forces,
 )
-from .gibbs_appell import (
+from .boltzmann_hamel import (
     acceleration_energy as acceleration_energy,
 )
 from .tree_dynamics import (
@@ -37,7 +37,7 @@ from .tree_dynamics import (
     row_rates as row_rates,
     unit_speed_twists as unit_speed_twists,
 )
-from .vakonomic import (
+from .multipliers import (
     chaplygin_form as chaplygin_form,
     curl_force as curl_force,
 )

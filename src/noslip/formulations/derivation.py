@@ -21,13 +21,11 @@ from noslip.base import (
     members_of,
     nearest,
 )
-from noslip.formulations.boltzmann_hamel import BoltzmannHamel
+from noslip.formulations.boltzmann_hamel import BoltzmannHamel, GibbsAppell
 from noslip.formulations.complement import NaturalComplement
 from noslip.formulations.desantis import DeSantis
 from noslip.formulations.equations import AbstractFormulation, Equations
-from noslip.formulations.gibbs_appell import GibbsAppell
-from noslip.formulations.multipliers import Multipliers
-from noslip.formulations.vakonomic import Vakonomic
+from noslip.formulations.multipliers import Multipliers, Vakonomic
 from noslip.kinematics import trace
 from noslip.model import Model
 

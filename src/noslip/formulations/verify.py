@@ -49,8 +49,8 @@ from noslip.expressions import (
 from noslip.formulations.derivation import dalembert_formulations
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.equations import AbstractFormulation, Equations
+from noslip.formulations.multipliers import Vakonomic
 from noslip.formulations.tree_dynamics import inverse_dynamics, kinetic_energy
-from noslip.formulations.vakonomic import Vakonomic
 from noslip.kinematics import Kinematics, curved_gaps, plane_pose, trace, twists
 from noslip.model import GRAVITY, SPRING, Model, in_order
 

@@ -4,6 +4,6 @@ from .distributions import (
     AFFINE as AFFINE,
     integrals_of as integrals_of,
 )
-from .statements import (
+from .invariants import (
     statements_of as statements_of,
 )

@@ -1,5 +1,24 @@
 """`distribution`: which motions constraints allow, what of them integrates, what brackets reach.
 
+**Brackets as motions: drive along X, along Y, back along X, back along Y, and see what is left.**
+
+With the flows φ of two fields for a time ε each,
+
+    (1)  φ_Y^{−ε} ∘ φ_X^{−ε} ∘ φ_Y^{ε} ∘ φ_X^{ε} (q) = q + ε² [X, Y](q) + O(ε³)
+
+Where Y is a bracket itself, its own loop takes the place of its flow, and the loop in reverse that
+of the flow back: k generators in a bracket leave ε^k times it, up to O(ε^{k+1}).
+
+**Leaves: where all configurations lie that admissible motions reach from one another.**
+
+Fields R(q) that brackets reach span the tangent of a leaf. With as many coordinates b (the base)
+that R moves independently, the others f (the fibre) follow along it,
+
+    (1)  df/db = R_f R_b⁻¹
+
+and a curve whose b goes straight to a reference b₀ stays in its leaf. Where it ends, f is the leaf
+coordinate: a function of the configuration that no admissible motion changes.
+
 The admissible velocities at a configuration q are a plane D(q), spanned by the columns of N S and
 of the controls. With D¹ = D and
 
@@ -22,6 +41,7 @@ configuration (`at`), where it may grow more slowly.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,20 +50,285 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.linalg import qr
 
-from noslip.base import ArgumentError, Array, FormulationError, NoslipError, counted, nearest
+from noslip.base import (
+    ArgumentError,
+    Array,
+    FormulationError,
+    NoslipError,
+    SimulationError,
+    counted,
+    nearest,
+)
 from noslip.engines import System
 from noslip.formulations import Equations, derive
 from noslip.geometry.fields import FELT, MOST_OPERATIONS, VANISHES, Field, FieldChart, rank_of
-from noslip.geometry.leaves import Leaf, leaf_of
-from noslip.geometry.loops import BracketLoop, drive_loop
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
 from noslip.simulation import complete_start
 
 if TYPE_CHECKING:
     from noslip.geometry.closed_forms import FieldFormulas
+
+#: Runge–Kutta steps of each leg.
+STEPS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BracketLoop:
+    """A loop of motions that leaves a bracket. Made by ``distribution(model).loop()``."""
+
+    #: The bracket, such as ``[drive, steer]``.
+    bracket: str
+    #: ε, duration of each leg in s, at 1 m/s or 1 rad/s.
+    size: float
+    #: Motion and its direction, 1 or −1, of each leg.
+    legs: tuple[tuple[str, int], ...]
+    coordinates: tuple[str, ...]
+    #: (legs*STEPS + 1, nq) configurations along the loop.
+    q: Array = field(repr=False)
+    #: (n,) of the coordinates: what the loop leaves, and ε^k times the bracket.
+    displacement: Array
+    expected: Array
+    chart: FieldChart = field(repr=False)
+
+    @property
+    def depth(self) -> int:
+        """k, the number of generators in the bracket."""
+        return self.bracket.count(",") + 1
+
+    @property
+    def deviation(self) -> float:
+        """What the loop leaves beside the bracket, relative: it falls like ε."""
+        size = float(np.max(np.abs(self.expected)))
+        return float(np.max(np.abs(self.displacement - self.expected))) / size
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Bodies that `track` knows."""
+        return tuple(node.body.name for node in self.chart.kin.tree.nodes)
+
+    def track(self, body: str) -> Array:
+        """(k, 3) origin of a body, x and y in m, and its heading in rad about the vertical.
+
+        The heading is NaN where the body does not stand upright.
+        """
+        node = next((n for n in self.chart.kin.tree.nodes if n.body.name == body), None)
+        if node is None:
+            raise SimulationError(
+                f"there is no body '{body}'",
+                f"loop of model '{self.chart.kin.model.name}'",
+                f"one of {', '.join(self.bodies)}",
+            )
+        p, R = self.chart.numeric(node.p_WB), self.chart.numeric(node.R_WB)
+        seen = ca.vertcat(p[0], p[1], ca.atan2(R[1, 0], R[0, 0]), R[2, 2])
+        function = ca.Function("track", [self.chart.kin.symbols.q], [ca.densify(seen)])
+        found = np.array(function(self.q.T)).T
+        heading = np.unwrap(found[:, 2])
+        heading[np.abs(found[:, 3] - 1.0) > 1e-9] = np.nan
+        return np.column_stack([found[:, :2], heading])
+
+
+def legs_of(bracket: Field, fields: dict[str, Field]) -> list[tuple[str, int]]:
+    """Motions of a bracket's loop, in order."""
+    if not bracket.parents:
+        return [(bracket.name, 1)]
+    first, second = (legs_of(fields[name], fields) for name in bracket.parents)
+    return [*first, *second, *_reversed(first), *_reversed(second)]
+
+
+def _reversed(legs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    return [(name, -sign) for name, sign in reversed(legs)]
+
+
+def drive_loop(
+    chart: FieldChart, bracket: Field, fields: dict[str, Field], size: float, q: Array
+) -> BracketLoop:
+    """The loop of a bracket from a configuration, by the classical Runge–Kutta method."""
+    kept, legs = list(chart.kept), legs_of(bracket, fields)
+    symbol = chart.kin.symbols.q
+    rates = {
+        name: ca.Function("rate", [symbol], [fields[name].components])
+        for name in {n for n, _ in legs}
+    }
+
+    def rate(name: str, at: Array) -> Array:
+        found = np.zeros(len(at))
+        found[kept] = np.array(rates[name](at)).ravel()
+        return found
+
+    path = [np.asarray(q, dtype=float)]
+    for name, sign in legs:
+        h = sign * size / STEPS
+        for _ in range(STEPS):
+            x = path[-1]
+            k1 = rate(name, x)
+            k2 = rate(name, x + h / 2 * k1)
+            k3 = rate(name, x + h / 2 * k2)
+            k4 = rate(name, x + h * k3)
+            path.append(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+    whole = np.array(path)
+    if not np.all(np.isfinite(whole)):
+        raise SimulationError(
+            "the motions have no finite rates along the loop",
+            f"loop of model '{chart.kin.model.name}'",
+            "give another configuration, at=, or a smaller size",
+        )
+    value = np.array(ca.Function("bracket", [symbol], [bracket.components])(whole[0])).ravel()
+    return BracketLoop(
+        bracket=bracket.name,
+        size=size,
+        legs=tuple(legs),
+        coordinates=tuple(chart.kin.coordinates[k].name for k in kept),
+        q=whole,
+        displacement=(whole[-1] - whole[0])[kept],
+        expected=size**bracket.depth * value,
+        chart=chart,
+    )
+
+
+#: Tolerance of curves within a leaf, and the least singular value of R_b over its largest.
+TOLERANCE, SINGULAR = 1e-12, 1e-9
+#: Times that rates are asked for along one curve: to a place where they grow beyond all bounds, a
+#: curve would take ever smaller steps.
+MOST_RATES = 3000
+#: Admissible motions along which leaf coordinates are tried, and how far each goes, in s.
+TRIALS, REACH = 3, 0.4
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaf:
+    """Leaf coordinates by (1), with the motions along which they were seen to stay."""
+
+    chart: FieldChart
+    reached: tuple[Field, ...]
+    base: tuple[int, ...]  # places in chart.kept
+    fibre: tuple[int, ...]
+    reference: Array  # all coordinates
+
+    @cached_property
+    def _slopes(self) -> ca.Function:
+        """R_b and R_f at q."""
+        columns = ca.densify(ca.horzcat(*[f.components for f in self.reached]))
+        parts = [columns[list(self.base), :], columns[list(self.fibre), :]]
+        return ca.Function("slopes", [self.chart.state], parts)
+
+    def values(self, q: Array) -> Array:
+        """(fibre,) leaf coordinates of a configuration.
+
+        Raises
+        ------
+        FormulationError : where the base does not carry the leaf on the way to the reference.
+        """
+        kept = np.array(self.chart.kept)
+        base, fibre = kept[list(self.base)], kept[list(self.fibre)]
+        first = np.asarray(q, dtype=float)
+        way = self.reference[base] - first[base]
+        asked = itertools.count()
+
+        def rate(s: float, f: Array) -> Array:
+            if next(asked) > MOST_RATES:
+                raise self._lost("is longer than can be followed")
+            at = first.copy()
+            at[base] += s * way
+            at[fibre] = f
+            R_b, R_f = (np.array(x) for x in self._slopes(at))
+            singular = np.linalg.svd(R_b, compute_uv=False)
+            if not singular[-1] > SINGULAR * singular[0]:
+                raise self._lost("passes where the coordinates that carry the leaf lose rank")
+            return np.asarray(R_f @ np.linalg.solve(R_b, way))
+
+        if not np.any(way):
+            return first[fibre]
+        found = solve_ivp(
+            rate, (0.0, 1.0), first[fibre], method="DOP853", rtol=TOLERANCE, atol=TOLERANCE
+        )
+        if not found.success or not np.all(np.isfinite(found.y)):
+            raise self._lost("could not be followed")
+        return np.asarray(found.y[:, -1])
+
+    def _lost(self, why: str) -> FormulationError:
+        return FormulationError(
+            f"the way to the reference of the leaf {why}",
+            f"integral of model '{self.chart.kin.model.name}'",
+            "compare configurations that are nearer to each other",
+        )
+
+    @property
+    def residual(self) -> float:
+        """Largest change of leaf coordinates along admissible motions, relative to all changes."""
+        return max(self.changes)
+
+    @cached_property
+    def changes(self) -> tuple[float, ...]:
+        """Those along one motion from each sample that has a way to the reference."""
+        rng = np.random.default_rng(45)
+        found = list[float]()
+        kept = np.array(self.chart.kept)
+        columns = ca.horzcat(*[f.components for f in self.reached])
+        rates = ca.Function("rates", [self.chart.state], [ca.densify(columns)])
+        for start in self.chart.points[:TRIALS]:
+            weights = rng.normal(size=len(self.reached))
+            values = np.array(rates(start))
+            weights /= max(float(np.max(np.abs(values @ weights))), 1e-300)
+
+            def rate(_: float, x: Array, q: Array = start, w: Array = weights) -> Array:
+                at = q.copy()
+                at[kept] = x
+                return np.asarray(np.array(rates(at)) @ w)
+
+            moved = solve_ivp(
+                rate, (0.0, REACH), start[kept], method="DOP853", rtol=TOLERANCE, atol=TOLERANCE
+            )
+            end = start.copy()
+            end[kept] = moved.y[:, -1]
+            try:
+                change = np.max(np.abs(self.values(end) - self.values(start)), initial=0.0)
+            except FormulationError:
+                continue
+            size = float(np.max(np.abs(end - start)))
+            if np.isfinite(change) and size > 0.0:
+                found.append(float(change) / size)
+        return tuple(found)
+
+    def carriers(self, k: int) -> tuple[int, ...]:
+        """Places in chart.kept of the base whose motion changes the kth coordinate of the fibre."""
+        moved = np.zeros(len(self.base), dtype=bool)
+        for q in self.chart.points:
+            R_b, R_f = (np.array(x) for x in self._slopes(q))
+            slope = np.linalg.solve(R_b.T, R_f[k])
+            moved |= np.abs(slope) > 1e-9 * max(1.0, float(np.max(np.abs(slope))))
+        return tuple(b for b, is_moved in zip(self.base, moved, strict=True) if is_moved)
+
+
+def leaf_of(chart: FieldChart, reached: Sequence[Field], first: Sequence[int]) -> Leaf | None:
+    """The leaf with these places among its fibre, from the model's rest or a random reference.
+
+    Of the references that most of the samples have a way to; None where none of them has one.
+    """
+    columns = chart.values(reached)[0]
+    fibre = list(first)
+    while len(fibre) < len(chart.kept) - len(reached):
+        # the place without which the others still carry the leaf best
+        left = [k for k in range(len(chart.kept)) if k not in fibre]
+        sizes = [
+            np.linalg.svd(columns[[j for j in left if j != k]], compute_uv=False)[-1] for k in left
+        ]
+        fibre.append(left[int(np.argmax(sizes))])
+    base = tuple(k for k in range(len(chart.kept)) if k not in fibre)
+    best = None
+    for reference in (chart.rest, *chart.points):
+        found = Leaf(
+            chart=chart, reached=tuple(reached), base=base, fibre=tuple(fibre), reference=reference
+        )
+        if len(found.changes) > (0 if best is None else len(best.changes)):
+            best = found
+        if len(found.changes) == TRIALS:
+            break
+    return best
+
 
 #: Random configurations at which every statement is tried.
 SAMPLES = 3

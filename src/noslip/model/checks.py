@@ -769,7 +769,7 @@ def _rotation(frame: Placement, values: dict[str, float]) -> Array | None:
 #: Module whose `text_faults` reads the texts of a scenario.
 TASKS = "noslip.control.controlled_runs"
 #: That of a plan.
-PLANS = "noslip.planning.asked"
+PLANS = "noslip.planning.optimal"
 
 
 def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import casadi as ca
 import numpy as np
 
-import noslip.model.contact_forces
+import noslip.model.forces
 import noslip.model.transmissions  # noqa: F401  so that files know their words
 from noslip.algebra import Traced, angle_rate_map, rotation_from_angles
 from noslip.base import ArgumentError, Array, counted

@@ -350,7 +350,7 @@ class _Watch:
     bounds: tuple[Array, ...] = ()  #: low and high of x and of rows, scaled
     best: tuple[float, Array] | None = None  #: cost and x
     is_over: bool = False  #: whether the result is not wanted any more
-    failure: BaseException | None = None  #: what `asked` raised, which CasADi would lose
+    failure: BaseException | None = None  #: exception of `asked`, which CasADi would lose
 
     def end(self) -> None:
         """Stop after this iteration."""

@@ -50,8 +50,7 @@ from noslip.control import (
     reference_along,
 )
 from noslip.engines import System, compile_rows, trace_program
-from noslip.planning.footprints import Surroundings, read_footprint
-from noslip.planning.obstacles import AbstractObstacle
+from noslip.planning.obstacles import AbstractObstacle, Surroundings, read_footprint
 from noslip.planning.problem import PlanError, read_limits, read_setting
 from noslip.planning.search import vehicle_of
 from noslip.planning.transcription import MotionStates, motion_states, reduced

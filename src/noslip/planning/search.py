@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from noslip.base import Array
 from noslip.control import shortest_words
 from noslip.engines import System, compile_expression
-from noslip.planning.footprints import Surroundings
+from noslip.planning.obstacles import Surroundings
 from noslip.planning.problem import PlanError, Problem
 from noslip.planning.transcription import all_states
 from noslip.simulation import complete_start

@@ -9,7 +9,7 @@ from .assembly import (
     reference_path as reference_path,
     start_frame as start_frame,
 )
-from .cameras import (
+from .overlays import (
     Camera as Camera,
     camera as camera,
     is_far as is_far,

@@ -29,14 +29,19 @@ from noslip.base import Array, check_memory, require, write_atomically
 from noslip.model import WORLD, cone, cylinder, rotation_to
 from noslip.model import Triangles as Mesh
 from noslip.scene.assembly import Frames, Scene, part_poses
-from noslip.scene.cameras import Camera, CameraView, camera, extent, followed, is_far
 from noslip.scene.geometry import Color, rotations_of
 from noslip.scene.overlays import (
     NAMED,
     REFERENCE_TRACE,
+    Camera,
+    CameraView,
     Grid,
     arrows,
+    camera,
+    extent,
+    followed,
     grids,
+    is_far,
     pale,
     rounded,
     scale_text,

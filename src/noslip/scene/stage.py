@@ -23,13 +23,17 @@ from numpy.typing import NDArray
 from noslip.base import Array
 from noslip.model import WORLD, rotation_to
 from noslip.scene.assembly import Frames, Part, Scene
-from noslip.scene.cameras import Camera, camera, extent, followed, is_far
 from noslip.scene.geometry import Color, quaternions_of, rgb, roller_quaternions, without_jumps
 from noslip.scene.overlays import (
     REFERENCE_TRACE,
+    Camera,
     arrows,
+    camera,
+    extent,
     fineness,
+    followed,
     grids,
+    is_far,
     pale,
     rounded,
     scale_text,

@@ -39,7 +39,7 @@ from .trajectory import (
     PathErrors as PathErrors,
     Trajectory as Trajectory,
 )
-from .loop.philox import (
+from .loop.steps import (
     uniforms as uniforms,
     written_uniforms as written_uniforms,
 )
@@ -65,7 +65,7 @@ from .single_run import (
     SteppedMotion as SteppedMotion,
     simulate as simulate,
 )
-from .sensitivities.flow_map import (
+from .sensitivities.forward import (
     flow_map as flow_map,
 )
 from .starts.bases import (

@@ -148,13 +148,13 @@ class InputGenerator:
     period: float = 0.0
     #: noise, seed, run: (2 n,) symbols of uniform random numbers, two for each of n channels, that
     #: `update` is given; drawn anew for each update from the seed, the number of the run, the
-    #: channel and the number of the update (`philox.py`)
+    #: channel and the number of the update (Philox)
     noise: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     seed: int = 0
     run: int = 0
     #: Python function f(t, period, shown) that is asked at each update, whose answers it needs
     ask: Callable[[float, float, Array], Array] | None = None
-    #: shown, asked: what the function is shown, of what `update` knows, and symbols of its answers
+    #: shown, asked: values of `update` that the function is shown, and symbols of its answers
     shown: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     asked: ca.SX = field(default_factory=partial(ca.SX, 0, 1))
     num_signals: int = 0  #: answers at the end that are signals, the last states

@@ -15,6 +15,6 @@ from .store import (
     read_request as read_request,
     read_toml as read_toml,
 )
-from .sweep import (
+from .execute import (
     run_request as run_request,
 )

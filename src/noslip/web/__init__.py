@@ -1,7 +1,7 @@
 """Live pages: a run that a browser repeats exactly, with nothing to install.
 
-`live_run` makes the module of a scenario and the numbers that may be changed; `picture` says what
-it looks like; `page` puts both into one file. ``run.js`` drives the module, ``draw.js`` draws,
+`page.py` makes the module of a scenario, the numbers that may be changed and what it looks like,
+and puts all into one file. ``run.js`` drives the module, ``draw.js`` draws,
 ``page.js`` is the page.
 """
 

@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .live_run import (
+from .page import (
     live_run as live_run,
 )
 from .page import (

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.cli import main
-from noslip.model.contact_forces import ROADS
+from noslip.model.forces import ROADS
 from noslip.show.report.sections import GROUND
 
 LOAD, RADIUS, V0, G = 100.0, 0.1, 0.05, 9.81

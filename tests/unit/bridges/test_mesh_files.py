@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.bridges.mesh_files import KEPT, coarsened, facets_of, mesh_path
+from noslip.bridges.robots import KEPT, coarsened, facets_of, mesh_path
 from noslip.model import NumberReader
 
 trimesh = pytest.importorskip("trimesh")

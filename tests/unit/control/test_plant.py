@@ -10,7 +10,7 @@ from small_mechanisms import cart
 import noslip as ns
 from noslip.model import parse_force
 from noslip.show.plots import panels
-from noslip.simulation.loop.philox import normals
+from noslip.simulation.loop.steps import normals
 
 M, D = 2.0, 0.5
 KP, KD = 9.0, 6.0

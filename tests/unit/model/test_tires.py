@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.contact_forces import ROADS
+from noslip.model.forces import ROADS
 
 M, R, MW, LOAD, V0 = 40.0, 0.3, 5.0, 500.0, 0.05
 Y = (0.0, 1.0, 0.0)

@@ -6,8 +6,15 @@ import trimesh
 from PIL import Image
 
 import noslip as ns
-from noslip.planning.footprints import Surroundings, read_footprint
-from noslip.planning.obstacles import area, convex_hull, convex_parts, fewer_corners, separations
+from noslip.planning.obstacles import (
+    Surroundings,
+    area,
+    convex_hull,
+    convex_parts,
+    fewer_corners,
+    read_footprint,
+    separations,
+)
 from noslip.scene import frames, scene
 from noslip.scene.assembly import part_poses
 from noslip.show.plots.paths import path_sheet

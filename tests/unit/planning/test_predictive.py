@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.planning.footprints import Surroundings, read_footprint
+from noslip.planning.obstacles import Surroundings, read_footprint
 from noslip.planning.predictive import COORDINATE, LAST, SPEED, SUBSTEPS, _Horizon
 
 Predictive = ns.controllers.Predictive

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.planning.footprints import Surroundings, read_footprint
+from noslip.planning.obstacles import Surroundings, read_footprint
 from noslip.planning.problem import read_problem
 from noslip.planning.search import WaySearch, vehicle_of
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.planning.plan_feedback import linearized
+from noslip.planning.planned import linearized
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from recordings import read_recording
 import noslip as ns
 from noslip.cli import main
 from noslip.scene import Camera, Film, frames, scene
-from noslip.scene.cameras import CameraView
 from noslip.scene.film import nearest_pixels, shadows
+from noslip.scene.overlays import CameraView
 from noslip.show import recorded
 from noslip.show.animate import film_rate
 

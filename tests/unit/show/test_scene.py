@@ -15,14 +15,24 @@ from noslip.model import WORLD, angles_of, cone, cylinder, number, numbers, rota
 from noslip.model.bodies import box, ring, sphere
 from noslip.scene import camera, frames, is_far, scene
 from noslip.scene.assembly import part_poses
-from noslip.scene.cameras import CameraView, extent, followed
 from noslip.scene.geometry import (
     placed,
     quaternions_of,
     rotations_of,
     shape_mesh,
 )
-from noslip.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
+from noslip.scene.overlays import (
+    KINDS,
+    CameraView,
+    Trace,
+    extent,
+    followed,
+    grids,
+    rounded,
+    scale_text,
+    trace_names,
+    traces,
+)
 
 NAMES = (*ns.MODELS, *MECHANISMS)
 

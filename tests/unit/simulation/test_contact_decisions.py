@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.contacts.decisions import ClosedContact, consistent, decide
-from noslip.simulation.contacts.impacts import energy, gains, strike
+from noslip.simulation.contacts.automaton import (
+    ClosedContact,
+    consistent,
+    decide,
+    energy,
+    gains,
+    strike,
+)
 from noslip.simulation.contacts.states import Contact, ContactNumbers
 
 #: Relative size of what is rounding in a decision.

@@ -13,8 +13,7 @@ from newton_euler import NewtonEuler
 from scipy.optimize import root
 
 import noslip as ns
-from noslip.simulation.contacts.automaton import Automaton, State, Stuck
-from noslip.simulation.contacts.impacts import strike
+from noslip.simulation.contacts.automaton import Automaton, State, Stuck, strike
 from noslip.simulation.contacts.states import ContactMechanism
 
 #: Of conditions and of answers, relative to what is largest: rounding of matrices of ten rows.

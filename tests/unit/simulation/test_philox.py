@@ -8,7 +8,7 @@ import noslip as ns
 from noslip.engines.cuda_driver import cuda_device
 from noslip.engines.devices import HostDevice
 from noslip.simulation import AbstractInputLaw, InputGenerator, uniforms
-from noslip.simulation.loop.philox import normals, words
+from noslip.simulation.loop.steps import normals, words
 
 
 @pytest.mark.parametrize(

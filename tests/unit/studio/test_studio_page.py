@@ -6,7 +6,7 @@ from studio_record import show
 
 from noslip import Fault
 from noslip.studio.choice import ModelCatalog
-from noslip.studio.page.plots_panel import (
+from noslip.studio.page.studio_page import (
     column,
     plot_data,
     plot_groups,

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contact_forces import ROADS, ElasticContact, MagicTire
 from noslip.model.contacts import (
     AbstractContact,
     KnifeEdge,
@@ -31,7 +30,7 @@ from noslip.model.contacts import (
     roller_shapes,
 )
 from noslip.model.findings import Finding
-from noslip.model.forces import Brake, JointDamper, Motor
+from noslip.model.forces import ROADS, Brake, ElasticContact, JointDamper, MagicTire, Motor
 from noslip.model.joints import Revolute, keeps_height
 from noslip.model.parts.part import (
     DARK,

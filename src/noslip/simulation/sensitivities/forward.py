@@ -1,4 +1,6 @@
-"""Forward sensitivities: motions with the derivatives of their columns.
+"""Forward sensitivities: motions with the derivatives of their columns, and the flow of a run.
+
+**Forward sensitivities: motions with the derivatives of their columns.**
 
 **`simulate_sensitivities`: a motion, and how it changes with parameters, start values and inputs.**
 
@@ -21,6 +23,13 @@ The code, its memory and everything that is the same for all motions are made on
 then a run of that code in a native loop, with the bits of the single call; starts are completed and
 outputs evaluated for a block at a time. A motion that needs more than that, such as other
 independent speeds on its way or steps that end where a law saturates, is a single call.
+
+**The flow of a run: its last state, and the derivatives of that by the first state and numbers.**
+
+x(T) = Φ(x₀, T, θ)        ∂Φ/∂x₀ X₀ + ∂Φ/∂θ,   ∂Φ/∂T = ẋ(T)
+
+With tangents X₀ of the start as columns, it is a run of `forward.py` that begins with these: what
+shooting for motions that repeat, and exponents of neighboring motions, are made of.
 """
 
 from __future__ import annotations
@@ -30,7 +39,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import casadi as ca
 import numpy as np
@@ -53,7 +62,13 @@ from noslip.simulation.batches.batch_request import (
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
-from noslip.simulation.request import DerivativeOptions, DerivativesOptions, RunOptions, takes
+from noslip.simulation.request import (
+    DerivativeOptions,
+    DerivativesOptions,
+    RunOptions,
+    read_run,
+    takes,
+)
 from noslip.simulation.samples import Segment, SegmentBasis, assemble
 from noslip.simulation.sensitivities.closed_runs import (
     BLOCK,
@@ -70,6 +85,7 @@ from noslip.simulation.sensitivities.closed_runs import (
     with_switches,
 )
 from noslip.simulation.sensitivities.controlled_loop import (
+    START,
     TABLE,
     ClosedLoop,
     Definitions,
@@ -79,10 +95,12 @@ from noslip.simulation.sensitivities.controlled_loop import (
     Variable,
     after_update,
     carried_over,
+    check_given,
     close_loop,
     forward,
     input_plan,
     numbers_of,
+    read_variables,
     structure,
 )
 from noslip.simulation.sensitivities.start_derivatives import begin
@@ -796,3 +814,106 @@ class _Tangents:
             variants=self._motions.variants,
             _again=self._again,
         )
+
+
+class FlowEnds(NamedTuple):
+    """Both ends of a run, in the system's own independent speeds."""
+
+    #: first, last: (nx,) [q; η; …]
+    first: Array
+    last: Array
+    #: first_rates, last_rates: (nx,) their rates
+    first_rates: Array
+    last_rates: Array
+    tangents: Array  #: (nx, k) derivatives of the last state: along X₀, then by each name
+
+
+def flow_map(
+    system: System,
+    start: Start,
+    tangents: Array,
+    *,
+    duration: float,
+    with_respect_to: Sequence[str] = (),
+    **options: Any,
+) -> FlowEnds:
+    """Run from a completed start, with tangents (nx, k) of its [q; η; …] and derivatives by names.
+
+    Parameters
+    ----------
+    system : compiled system, whose independent speeds determine the motion at the start.
+    start : completed.
+    tangents : columns of derivatives of the start.
+    duration : s.
+    with_respect_to : parameters, inputs that are numbers, numbers in definitions.
+    options : options of the run, see :func:`simulate_sensitivities`.
+    """
+    asked: Mapping[str, Any] = {**options, "start": start, "duration": duration, "samples": 2}
+    run = read_run("flow_map", system, asked)
+    check_given(run.system, run.inputs, run.definitions)
+    named: tuple[Variable, ...] = ()
+    if with_respect_to:
+        named = read_variables(
+            run.system,
+            with_respect_to,
+            start=start,
+            inputs=run.inputs,
+            definitions=run.definitions,
+            parameters=run.values,
+        )
+    along = tuple(
+        Variable(name=f"tangent {k}", kind=START, place=-1, values=np.ones(1), unit="1")
+        for k in range(tangents.shape[1])
+    )
+    request = SensitivityRequest(run=run, variables=(*along, *named))
+
+    def code_of(there: System) -> TangentCode:
+        return tangent_code(there, run.inputs, run.definitions, request.variables, {})
+
+    code = code_of(run.system)
+    numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
+    _, here, state, by_names = begin(code.loop, numbers, named, start, run.start_time, None)
+    if here is not run.system:
+        raise SimulationError(
+            "the independent speeds do not determine the motion at the start",
+            f"model '{system.model.name}', t = {run.start_time:g} s",
+            "begin elsewhere on the motion",
+        )
+    whole = np.zeros((len(state), tangents.shape[1]))
+    whole[: len(tangents)] = tangents
+    both = np.hstack([whole, by_names]) if named else whole
+    settings = tangent_settings(request, numbers, state.size)
+    check_rounding(code.loop)
+    begun = np.concatenate([state, both.T.ravel()])
+    settings = with_switches(code_of, here, begun, settings)
+
+    def integrate(piece: NativeRun) -> Any:
+        return piece.go(run.progress, run.cancel, (run.start_time, run.end_time))
+
+    pieces = run_segments(code_of, here, begun, settings, integrate)
+    last = pieces[-1]
+    if last.result.code != rules.FINISHED:
+        raise SimulationError(
+            f"the motion ends at t = {last.result.time:.6g} s",
+            f"model '{system.model.name}'",
+            "begin with another start, or a shorter time",
+        )
+    at_end = last.result.state
+    there = last.code.loop.system
+    base = numbers.base_at(run.end_time)
+    base = np.concatenate([base, np.zeros(len(settings.base) - len(base))])
+    if there is not here:
+        at_end = last.code.carry(here)(run.end_time, at_end, base, numbers.p)
+    num, count = code.loop.num_states, both.shape[1]
+
+    def rates(t: float, x: Array, base: Array) -> Array:
+        return np.asarray(code.rates(t, x, base, numbers.p)[:num])
+
+    at_start = np.concatenate([numbers.base_at(run.start_time), np.zeros(len(base))])[: len(base)]
+    return FlowEnds(
+        first=state,
+        last=at_end[:num],
+        first_rates=rates(run.start_time, begun, at_start),
+        last_rates=rates(run.end_time, at_end, base),
+        tangents=at_end[num:].reshape(count, num).T,
+    )
