@@ -76,7 +76,8 @@ def names_of(part):
     ]
     said = [rf"noslip\.{part}\b", rf"tests/unit/{part}"]
     said += [rf"\bns\.(\w+\.)?{name}\b|import[^\n]*\b{name}\b" for name in public]
-    said += [rf"\"{word}\"|noslip {word}\b" for word in COMMANDS[part]]
+    # not "from noslip import Model"
+    said += [rf"\"{word}\"|(?<!from )noslip {word}\b" for word in COMMANDS[part]]
     return re.compile("|".join(said))
 
 
