@@ -93,6 +93,7 @@ LONGEST = (
     "test_models.py",
     "test_curved_everywhere.py",
     "test_random_mechanisms.py",
+    "test_contact_states_at_random.py",
     "test_parts_deleted.py",
     "test_motor_limits_resisted.py",
     "test_least_time_random.py",

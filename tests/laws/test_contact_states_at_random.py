@@ -258,7 +258,8 @@ def feet():
 @pytest.mark.slow
 def test_states_and_accelerations_are_those_of_trying_all(feet, request):
     """Contact states, loads and v̇ at the start of a run; where it is refused, none is lawful."""
-    count = 1000 if request.config.getoption("--long") else 25
+    is_long = request.config.getoption("--long")
+    count = 1000 if is_long else 8  # each set of states is compiled, of 27
     names = [s.name for s in feet.speeds]
     own = [f"joint0.{x}" for x in ("wx", "wy", "wz", "vx", "vy", "vz")]
     own += [f"joint{k}.w{x}" for k in range(1, BODIES) for x in "xyz"]
@@ -286,5 +287,5 @@ def test_states_and_accelerations_are_those_of_trying_all(feet, request):
         np.testing.assert_allclose(loads, matching[0][:, 0], atol=ROUNDING * scale)
         expected = drawn.free + drawn.response @ matching[0].ravel()
         np.testing.assert_allclose(vdot, expected, atol=ROUNDING * np.max(np.abs(expected)))
-    assert len(seen) > 8
-    assert missed < 0.1 * count
+    assert len(seen) > (15 if is_long else 3)
+    assert missed <= 0.1 * count + 1
