@@ -187,6 +187,32 @@ def test_each_missing_measure_has_its_steady_motion(name):
     assert len([x for x in found.obstruction.speeds.values() if abs(x) > 1e-9]) == 1
 
 
+#: Model → where Voronets' form, Chaplygin's form and flat outputs may fail: blades across the
+#: coordinate that leads, steering straight ahead or across.
+LIMITS = {
+    "chaplygin-sleigh": ("cos(sleigh.angle)", "sin(sleigh.angle)", ""),
+    "tricycle": ("cos(frame.angle) or cos(steer.angle)", "sin(steer.angle)", "cos(steer.angle)"),
+    "carriage": ("", "", ""),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_statements_say_where_they_may_fail(name):
+    found = ns.structure(ns.load(name))
+    limits = (found.voronets.limit, found.chaplygin.limit, found.flat.map.limit)
+    for limit, zeros in zip(limits, LIMITS[name], strict=True):
+        factors = " or ".join(f"{zero} = 0" for zero in zeros.split(" or ") if zero)
+        assert limit == (f"may fail where {factors}" if factors else "at all configurations")
+
+
+def test_coefficients_end_where_a_limit_says():
+    """ẏ = tan φ ẋ of a blade: one over the distance to the quarter turn."""
+    form = ns.structure(ns.load("chaplygin-sleigh")).voronets
+    for apart in (1e-3, 1e-5):
+        found = form.coefficients([0.0, 0.0, np.pi / 2 - apart])
+        assert found[0, 0] * apart == pytest.approx(1.0, abs=apart)
+
+
 #: Principal moments of inertia, radius and mass of bodies that only turn, and of balls that roll.
 MOMENTS, RADIUS, MASS = np.array([0.5, 0.8, 1.1]), 0.5, 1.3
 #: The vertical in axes of the body, and the spin about it.

@@ -9,7 +9,8 @@ function of the configuration,
 
     (1)  det [X₁ … Xₙ] = 0
 
-where this basis does not suffice: the singular configurations are among its zeros.
+where this basis does not suffice: the singular configurations are among its zeros. The same holds
+of other statements that rest on a square matrix of full rank (:func:`limit_of`).
 """
 
 from __future__ import annotations
@@ -56,9 +57,7 @@ class FieldFormulas:
         """Factors of (1) that vanish somewhere: where brackets of this basis may lose rank."""
         if self.determinant is None:
             return ()
-        top = sp.fraction(sp.together(self.determinant))[0]
-        found = [f.as_base_exp()[0] for f in sp.Mul.make_args(sp.factor(top)) if f.free_symbols]
-        return tuple(dict.fromkeys(found))
+        return _factors(sp.fraction(sp.together(self.determinant))[0])
 
     def text(self) -> str:
         """The fields line by line."""
@@ -189,6 +188,53 @@ def evaluated(chart: FieldChart, q: Sequence[sp.Symbol], column: Sequence[sp.Exp
         there = {x: sp.Float(at[k], 20) for x, k in zip(q, chart.kept, strict=True)}
         rows.append([float(x.xreplace(there)) for x in column])
     return np.array(rows)
+
+
+def _factors(product: sp.Expr) -> tuple[sp.Expr, ...]:
+    """Factors that depend on coordinates, each once."""
+    found = [f.as_base_exp()[0] for f in sp.Mul.make_args(sp.factor(product)) if f.free_symbols]
+    return tuple(dict.fromkeys(found))
+
+
+def limit_of(chart: FieldChart, matrix: ca.SX) -> str:
+    """Where a matrix of functions of the coordinates may lose rank or end, in words.
+
+    Empty where it is not square or its determinant not short, so that no formula says so.
+    """
+    size = matrix.shape[0]
+    if size != matrix.shape[1] or not 0 < size <= LARGEST:
+        return ""
+    entries = formula_of(chart, matrix)
+    return "" if entries is None else _limit(chart, sp.Matrix(size, size, entries), matrix)
+
+
+def limit_of_map(chart: FieldChart, functions: ca.SX) -> str:
+    """Where as many functions as coordinates may not tell them, or end; empty as in `limit_of`."""
+    formulas = formula_of(chart, functions)
+    if formulas is None or functions.numel() != chart.q.numel():
+        return ""
+    # the sign of a function says nothing about the rank
+    signed = sp.Matrix([x.replace(sp.Abs, lambda inner: inner) for x in formulas])
+    slopes = signed.jacobian(symbols_of(chart))
+    return _limit(chart, slopes, ca.jacobian(functions, chart.q))
+
+
+def _limit(chart: FieldChart, formulas: sp.Matrix, matrix: ca.SX) -> str:
+    """Zeros and poles of a determinant, which is that of the traced matrix but for its sign."""
+    determinant = tidied(formulas.det(method="berkowitz"))
+    if determinant.count_ops() > TIDIED:
+        return ""
+    given = np.abs([np.linalg.det(x) for x in chart.evaluate(ca.densify(matrix))])
+    ours = np.abs(evaluated(chart, symbols_of(chart), [determinant])[:, 0])
+    if not np.max(np.abs(given - ours)) < SAME * max(1.0, float(np.max(given))):
+        return ""
+    plain = determinant.replace(sp.tan, lambda x: sp.sin(x) / sp.cos(x))
+    top, bottom = sp.fraction(sp.together(plain))
+    factors = tuple(dict.fromkeys((*_factors(top), *_factors(bottom))))
+    if sum(x.count_ops() for x in factors) > SHOWN:
+        return ""
+    zeros = " or ".join(f"{printed(x)} = 0" for x in factors)
+    return f"may fail where {zeros}" if zeros else "at all configurations"
 
 
 def _deviation(

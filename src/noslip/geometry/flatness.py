@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.base import Array, FormulationError
+from noslip.geometry.closed_forms import limit_of_map
 from noslip.geometry.distributions import FieldFrame, extend, framed, is_affine, null_space
 from noslip.geometry.fields import VANISHES, Field, FieldChart
 from noslip.kinematics import Kinematics
@@ -65,6 +66,8 @@ class FlatMap:
     inputs: tuple[str, ...]
     #: Largest part of (1) that depends on the other input, relative: zero where it is a map.
     residual: float
+    #: Where the map may not be one; empty where no formula says so.
+    limit: str
     chart: FieldChart = field(repr=False)
     fields: tuple[Field, ...] = field(repr=False)
     #: Traced (n,): the outputs, then φ₀, φ₁, … of (1).
@@ -211,6 +214,7 @@ class FlatMap:
             "coordinates": list(self.coordinates),
             "inputs": list(self.inputs),
             "residual": self.residual,
+            "limit": self.limit,
         }
 
     def _whole(self, q: ArrayLike | None) -> Array:
@@ -288,7 +292,8 @@ class FlatOutputs:
         """The answer, the points and why."""
         points = f", by {self.named_points()}" if self.points else ""
         without = f" (without {', '.join(self.without)})" if self.without else ""
-        return f"{self.answer}{points}{without}: {self.reason}"
+        limit = f"; {self.map.limit}" if self.map is not None and self.map.limit else ""
+        return f"{self.answer}{points}{without}: {self.reason}{limit}"
 
     def named_points(self) -> str:
         """The point in the middle of an axle, if one is known, and how many others there are."""
@@ -498,14 +503,16 @@ def _map_of(frame: FieldFrame, name: str, point: ca.SX, n: int) -> FlatMap | Non
     if residual > AGREES or min(abs(float(x[0, 0])) for x in last) < 1e-9:
         return None
     names = [chart.kin.coordinates[j].name for j in chart.kept]
+    traced = ca.densify(ca.vertcat(h, *bends))
     return FlatMap(
         point=name,
         coordinates=tuple(names),
         inputs=tuple(f.name for f in frame.generators),
         residual=residual,
+        limit=limit_of_map(chart, traced),
         chart=chart,
         fields=frame.generators,
-        traced=ca.densify(ca.vertcat(h, *bends)),
+        traced=traced,
         gains=gains,
     )
 

@@ -35,6 +35,7 @@ import numpy as np
 from noslip.algebra import symmetric_solve
 from noslip.base import Array, FormulationError, counted
 from noslip.formulations import Equations
+from noslip.geometry.closed_forms import limit_of
 from noslip.geometry.distributions import (
     FieldFrame,
     TracedModel,
@@ -222,12 +223,15 @@ def controllability_in(subject: TracedModel, degree: int = DEGREE) -> Controllab
     frame, growth = subject.framed
     whole, dimension = dimension_of(frame.chart), growth.rank
     held = counted(whole - dimension, "integral")
+    columns = ca.horzcat(*[X.components for X in frame.reached])
+    limit = limit_of(frame.chart, columns) if dimension == whole else ""
     kinematic = Statement(
         answer=YES if dimension == whole else NO,
         theorem="Chow and Rashevskii" if dimension == whole else "Chow and Rashevskii, Frobenius",
         reason=f"brackets of {counted(len(frame.generators), 'motion')} reach "
         f"{dimension} of {whole} dimensions, gap {growth.gap:.1e}"
-        + (f"; {held} of the constraints cannot change" if dimension < whole else ""),
+        + (f"; {held} of the constraints cannot change" if dimension < whole else "")
+        + f"; {limit}" * bool(limit),
     )
     if is_affine(frame.chart):
         kinematic = Statement(

@@ -42,6 +42,7 @@ from noslip.geometry.closed_forms import (
     evaluated,
     exponential_of,
     formula_of,
+    limit_of,
     potential_of,
     printed,
     symbols_of,
@@ -70,6 +71,8 @@ class VelocityForm:
     curvature: int
     #: Least singular value of what moves the base, relative, at the configurations looked at.
     independence: float
+    #: Where velocities of the base may not tell the motion; empty where no formula says so.
+    limit: str
     chart: FieldChart = field(repr=False)
     fields: tuple[Field, ...] = field(repr=False)
     traced: ca.SX = field(repr=False)
@@ -116,6 +119,7 @@ class VelocityForm:
             "fibre": list(self.fibre),
             "curvature": self.curvature,
             "independence": self.independence,
+            "limit": self.limit,
         }
 
     def text(self) -> str:
@@ -123,6 +127,8 @@ class VelocityForm:
         return (
             f"velocities of {', '.join(self.fibre) or 'nothing'} follow from those of "
             f"{', '.join(self.base)}; {counted(self.curvature, 'direction')} of curvature"
+            + f"; {self.limit}"
+            * bool(self.limit)
         )
 
 
@@ -178,6 +184,8 @@ class ChaplyginReduction:
     freedom: int
     #: Least singular value of motions and symmetries together, relative: zero where they meet.
     independence: float
+    #: Where they may meet; empty where no formula says so.
+    limit: str
     #: Dimension of the curvature: directions of the group in which loops of the shape move it.
     curvature: int
     #: The connection solved for coordinates, where the shape has as many as freedoms.
@@ -192,6 +200,7 @@ class ChaplyginReduction:
             "freedom": self.freedom,
             "curvature": self.curvature,
             "independence": self.independence,
+            "limit": self.limit,
             "connection": self.connection.to_json() if self.connection else None,
             "multiplier": {
                 "answer": self.multiplier.answer,
@@ -207,7 +216,7 @@ class ChaplyginReduction:
             f"yes: shape {', '.join(self.shape) or 'none'} with "
             f"{counted(self.freedom, 'freedom')}, group of {', '.join(self.group)}, curvature of "
             f"{counted(self.curvature, 'dimension')}, least singular value "
-            f"{self.independence:.1e} of the largest"
+            f"{self.independence:.1e} of the largest" + f"; {self.limit}" * bool(self.limit)
         )
 
 
@@ -238,6 +247,7 @@ def velocity_form(frame: FieldFrame, base: Sequence[int] | None = None) -> Veloc
         fibre=tuple(names[k] for k in fibre),
         curvature=_rank(chart, curved),
         independence=independence,
+        limit=limit_of(chart, F[chosen, :]),
         chart=chart,
         fields=tuple(fields),
         traced=ca.densify(ca.simplify(lifts[fibre, :])),
@@ -375,6 +385,7 @@ def _reduced(
         shape=tuple(chart.kin.coordinates[chart.kept[k]].name for k in shape),
         freedom=m,
         independence=independence,
+        limit=limit_of(chart, ca.horzcat(*[X.components for X in (*frame.generators, *group)])),
         curvature=_rank(chart, vertical),
         connection=velocity_form(frame, shape) if len(shape) == m else None,
         multiplier=_multiplier(projection, frame, brackets, against),
