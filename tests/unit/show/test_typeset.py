@@ -137,6 +137,10 @@ def test_products_break_where_sums_cannot():
     whole = "".join(to_latex(piece) for piece in pieces)
     assert whole.count(r"\big(") == whole.count(r"\big)")
     assert all(rf"_{{{k}}}" in whole for k in range(12))
+    # what stands alone in a bracket is times nothing, however wide it is
+    tall = ARRANGE(sympy.Add(*names, evaluate=False) / (sympy.Add(*names) * 2 + 1) ** 2)
+    for piece in broken_math(tall, 120.0, points):
+        assert r"\cdot \big)" not in to_latex(piece)
 
 
 @pytest.mark.parametrize(

@@ -348,6 +348,9 @@ def _factors(term: Sequence[Node]) -> list[list[Node]]:
     """A product in parts that it may be broken between: not behind a sign, a bracket, a number."""
     found: list[list[Node]] = [[]]
     for item in term:
+        if isinstance(item, Power) and item.base == Operator(")"):  # it closes a bracket
+            found[-1].append(item)
+            continue
         before = found[-1][-1] if found[-1] else Operator("(")
         is_bare = isinstance(before, MathNumber) or before in _BEFORE_TERMS
         if not is_bare and (item == Operator("(") or not isinstance(item, Operator)):
