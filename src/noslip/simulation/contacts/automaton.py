@@ -228,9 +228,10 @@ def decide(
             return ContactDecision(choice)
         now = tuple(w if b > EXACT else s for s, w, b in zip(now, wish, bad, strict=True))
     guess, d = gauss_seidel(G, w0, items)
-    choice, _, _ = _evaluated(G, w0, items, guess, d, scales, is_fixed=True)
-    if choice.worst <= NEARLY:
-        return ContactDecision(choice)
+    for is_fixed, most in ((False, EXACT), (True, NEARLY)):
+        choice, _, _ = _evaluated(G, w0, items, guess, d, scales, is_fixed=is_fixed)
+        if choice.worst <= most:
+            return ContactDecision(choice)
     if len(items) > MOST_TRIED:
         return ContactDecision(None)
     found = consistent(G, w0, items)
