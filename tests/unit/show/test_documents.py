@@ -14,8 +14,8 @@ import noslip as ns
 from noslip.base import known_formats
 from noslip.formats import AbstractEquationFormat
 from noslip.show.equations.derivations import derivation
-from noslip.show.equations.documents import markdown_document
-from noslip.show.equations.layout import Paragraph, Section
+from noslip.show.equations.documents import html_blocks, markdown_document
+from noslip.show.equations.layout import EquationLine, Lines, MathRow, Paragraph, Section, formula
 from noslip.show.equations.small_motions import linear_equations
 
 FORMATS = known_formats(AbstractEquationFormat)
@@ -156,7 +156,7 @@ def test_latex_compiles_in_a_bare_article(documents, name, method, tmp_path):
 
 
 @needs_tex
-@pytest.mark.parametrize("name", ["heavy-body", "tricycle"])
+@pytest.mark.parametrize("name", ["heavy-body", "tricycle", "snakeboard", "cartesian-crane"])
 def test_long_equations_and_tables_keep_within_the_lines_of_an_article(name, tmp_path):
     text = ns.equations_text(ns.derive(ns.load(name)), "latex")
     assert compile_latex(text, tmp_path) < 10.0
@@ -261,3 +261,16 @@ class TestHostileTexts:
         assert [t for t in tokens if t.endswith("_open")] == [
             *("heading_open", "heading_open", "paragraph_open"),
         ]
+
+
+def test_a_broken_left_side_takes_the_room_of_both_sides():
+    """Beside a left side that is not broken, where it would begin in the middle of the page."""
+    short, long = (MathRow(tuple(formula(" + ".join(["m l φ̈"] * n)).items)) for n in (1, 40))
+    lines = Lines(
+        tuple(EquationLine(left=left, right=formula("F"), number=1) for left in (short, long))
+    )
+    table = ElementTree.fromstring(html_blocks(Section("", (lines,)))).find("table")
+    assert table.get("class") == "long"
+    first, *rest = table.iter("tr")
+    assert first[1].get("class") == "side" and first[1].get("colspan") is None
+    assert len(rest) > 1 and all(row[1].get("colspan") == "2" for row in rest)

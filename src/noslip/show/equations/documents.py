@@ -764,7 +764,13 @@ def _html_block(block: Block) -> str:
             )
         case Lines(lines):
             body = "\n".join(_html_line(line) for line in lines)
-            return _scrolled(f"<table>\n{body}\n</table>", _line_lengths(lines))
+            is_long = any(len(broken_math(line.left)) > 1 for line in lines)
+            table = (
+                f'<table class="long">\n{body}\n</table>'
+                if is_long
+                else f"<table>\n{body}\n</table>"
+            )
+            return _scrolled(table, _line_lengths(lines))
         case MatrixBlock() if _is_wide(block):
             body = "\n".join(
                 f'<tr><td>{_math(name)}</td><td class="listed">'
@@ -847,8 +853,10 @@ def _html_line(line: EquationLine) -> str:
     sign: Node = Operator(line.sign)
     own = f"<td>{_html_number(line.number)}</td>" if line.number else ""
     empty = "<td></td>" if line.number else ""
-    indented = f'<tr>{empty}<td></td><td class="more">{{}}</td>{{}}</tr>'
-    rows = [f"<tr>{own}<td></td><td>{_math(r, True)}</td></tr>" for r in before[:1]]
+    # a left side that is broken takes the room of both sides
+    spans = '<td colspan="2"' if before else "<td></td><td"
+    indented = f'<tr>{empty}{spans} class="more">{{}}</td>{{}}</tr>'
+    rows = [f"<tr>{own}{spans}>{_math(r, True)}</td></tr>" for r in before[:1]]
     rows += [indented.format(_math(r, True), "") for r in before[1:]]
     if before:
         rows.append(indented.format(_math(MathRow((*left.items, sign, *first.items)), True), note))
