@@ -275,7 +275,7 @@ class SteadyGrowth(NamedTuple):
     growth: Array
     frequency: Array
     is_stable: NDArray[np.bool_]  #: (n,)
-    messages: tuple[str, ...]  #: why motions are not steady
+    messages: tuple[str, ...]  #: reasons why motions are not steady
 
 
 def steady_growth(
