@@ -121,6 +121,10 @@ WRITTEN = {
         'measure = ns.structure(ns.load("chaplygin-sleigh")).measure\n'
         "print(measure.obstruction.speeds, measure.obstruction.trace)  # a RelativeEquilibrium"
     ),
+    "SpeedInput": (
+        'steered = ns.SpeedInput(name="rate", speed="steer.rate", description="of steering")\n'
+        "model = dataclasses.replace(model, speed_inputs=(*model.speed_inputs, steered))"
+    ),
     "FirstIntegral": (
         'for integral in ns.structure(ns.load("vertical-disk")).first_integrals:\n'
         "    print(integral.text(), integral.residual)  # a FirstIntegral"
