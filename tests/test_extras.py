@@ -129,7 +129,7 @@ for name, module in public_places().items():
     ]  # fmt: skip
     assert set(told) <= {
         "JOINT_TEMPLATES", "JointTemplate", "MethodMatrices", "joint_template", "matrices",
-        "paper_figure", "plot", "plot_eigenvalues", "write_fit_report", "write_report",
+        "paper_figure", "plot", "plot_duty", "plot_eigenvalues", "write_fit_report", "write_report",
     }  # fmt: skip
 
 

@@ -115,8 +115,7 @@ def test_the_rest_is_imported(part, rest):
         for path in (rest / "src/noslip").rglob("*.py")
         if re.search(rf"^from noslip\.{part} import", path.read_text(), re.MULTILINE)
     }
-    allowed = {"sweeps": {"noslip.studio.page.control_panels"}}.get(part, set())
-    assert set(failed) <= about | allowed
+    assert set(failed) <= about
 
 
 COMMANDS_OF_THE_REST = """

@@ -122,8 +122,10 @@ WRITTEN = {
         "print(measure.obstruction.speeds, measure.obstruction.trace)  # a RelativeEquilibrium"
     ),
     "SpeedInput": (
+        "from dataclasses import replace\n\n"
+        'model = ns.load("tricycle")\n'
         'steered = ns.SpeedInput(name="rate", speed="steer.rate", description="of steering")\n'
-        "model = dataclasses.replace(model, speed_inputs=(*model.speed_inputs, steered))"
+        "model = replace(model, speed_inputs=(*model.speed_inputs, steered))"
     ),
     "FirstIntegral": (
         'for integral in ns.structure(ns.load("vertical-disk")).first_integrals:\n'

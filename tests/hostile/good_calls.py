@@ -710,6 +710,18 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             },
         ),
         "FeedForward": (_used(ns.controllers.FeedForward, held(arm)), {}),
+        "Predictive": (
+            _used(
+                ns.controllers.Predictive,
+                lambda law: held(arm)(ns.ControlLoop(controller=law, period=0.05)),
+            ),
+            {
+                "horizon": 0.4,
+                "steps": 4,
+                "limits": {"tau1": 40.0},
+                "weights": {"joint1.angle": 2.0},
+            },
+        ),
         "ComputedTorque": (_used(ns.controllers.ComputedTorque, held(arm)), {}),
         "ProportionalDerivative": (
             _used(ns.controllers.ProportionalDerivative, held(arm)),

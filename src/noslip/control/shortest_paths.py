@@ -523,7 +523,7 @@ class Dubins(_Shortest):
     start_heading: Angle = 0.0  #: heading at the start, rad
     #: largest change of curvature, 1/m², of clothoids between lines and arcs; curvature is then
     #: continuous, and zero at both ends. None: arcs and lines alone
-    sharpness: Annotated[float, Meaning(unit="1/m²")] | None = None
+    sharpness: Annotated[float, Meaning(unit="1/m^2")] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -540,7 +540,7 @@ class ReedsShepp(_Shortest):
     start_heading: Angle = 0.0
     #: largest change of curvature, 1/m², of clothoids between lines and arcs; curvature is then
     #: continuous, and zero at both ends and at cusps. None: arcs and lines alone
-    sharpness: Annotated[float, Meaning(unit="1/m²")] | None = None
+    sharpness: Annotated[float, Meaning(unit="1/m^2")] | None = None
 
 
 @lru_cache(maxsize=256)

@@ -69,7 +69,7 @@ from noslip.studio.page.browser import (
 from noslip.studio.page.studio_page import Page
 
 if TYPE_CHECKING:
-    from noslip.studio.page.control_panels import SweepPoints
+    from noslip.studio.page.sweep_panel import SweepPoints
 
 
 #: Pages that may be open at once; each has a session with threads of its own.
@@ -502,7 +502,7 @@ class Studio:
     ) -> None:
         self.points: SweepPoints | None = None
         if sweep is not None:
-            from noslip.studio.page.control_panels import SweepPoints
+            from noslip.studio.page.sweep_panel import SweepPoints
 
             self.points = SweepPoints(sweep)
             file = self.points.model_file

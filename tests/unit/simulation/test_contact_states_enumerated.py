@@ -152,6 +152,11 @@ def random_states(rng, mechanism, model, count):
         yield t, np.array(q), v, values
 
 
+def free(states, t, q, v):
+    """A state beside another one; there are no inputs."""
+    return State(t, q, v, np.zeros(0), np.zeros(0))
+
+
 def compared(rng, count, states, *, compiles):
     model = chain(rng, count)
     system = ns.compile(ns.derive(model))
@@ -160,7 +165,7 @@ def compared(rng, count, states, *, compiles):
     e = np.array([c.restitution for c in model.contacts])
     seen, zero = [], np.zeros(0)
     for t, q, v, values in random_states(rng, mechanism, model, states):
-        automaton = Automaton(mechanism, values, 1e-9, 1e-9)
+        automaton = Automaton(mechanism, values, (1e-9, 1e-9), free)
         laws = Laws(model, oracle, t, q, v, zero)
         speeds = laws.J @ v
         slip = []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.studio.page.control_panels import ACROSS, DOWN, SweepPoints
+from noslip.studio.page.sweep_panel import ACROSS, DOWN, SweepPoints
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ from noslip.studio.page.scene_panel import KEPT, Floor, PathHandles, ScenePanel
 from noslip.studio.session import Cancel, Session, Shown, Worker, faults_of
 
 if TYPE_CHECKING:
-    from noslip.studio.page.control_panels import SweepPoints
+    from noslip.studio.page.sweep_panel import SweepPoints
 
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
 
@@ -416,7 +416,7 @@ class Page:
             self.drive_panel = DrivePanel(self)
             self.panels = Panels(self)
             if points is not None:
-                from noslip.studio.page.control_panels import SweepPanel
+                from noslip.studio.page.sweep_panel import SweepPanel
 
                 self.sweep_panel = SweepPanel(self, points, self._failed)
                 self._threads.callback(self.sweep_panel.close)
