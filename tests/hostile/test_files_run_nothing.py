@@ -134,7 +134,7 @@ def report_it(folder):
 
 
 def studio_it(folder):
-    from noslip.studio.page.control_panels import SweepPoints
+    from noslip.studio.page.sweep_panel import SweepPoints
 
     points = SweepPoints(folder)
     points.table(points.measures[0])
