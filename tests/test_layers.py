@@ -45,7 +45,7 @@ WIDTHS = {
     "simulation": 45,
     "analysis": 30,
     "continuation": 4,
-    "control": 27,
+    "control": 26,
     "scene": 20,
     "show": 23,
     "sweeps": 8,

@@ -331,6 +331,13 @@ def reference_along(
         rtol=1e-9,
         atol=1e-11,
     )
+    if not solved.success:
+        last = solved.t[-1] if len(solved.t) else times[0]
+        raise SimulationError(
+            f"the reference is not known from {last:.4g} s on",
+            f"motion of model '{system.model.name}'",
+            "give a motion that determines all speeds, or a shorter duration",
+        )
     _, q, _, eta, u, given, _ = program.evaluate(times, solved.y.T, parameters)
     num = given.shape[1] // 2
     return q, eta, given[:, :num], u, given[:, num:]
