@@ -1,5 +1,7 @@
 """Controllability, symmetries, measures and flat outputs, against the literature and runs."""
 
+from functools import cache
+
 import brackets
 import casadi as ca
 import numpy as np
@@ -141,18 +143,25 @@ def test_gravity_leaves_the_symmetries_about_the_vertical():
     assert not {"displacement along z", "rotation about x"} & names
 
 
+@cache
+def structure_of(name):
+    """A model, or a unicycle with so many trailers, and its structure, found once."""
+    model = unicycle_with_trailers(name) if isinstance(name, int) else ns.load(name)
+    return model, ns.structure(model)
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_the_last_axle_is_the_flat_output(count):
     """[MartinRouchon1994]"""
-    flat = ns.structure(unicycle_with_trailers(count)).flat
+    flat = structure_of(count)[1].flat
     assert flat.answer == "yes" and flat.flag == tuple(range(2, count + 4))
     assert flat.points[0] == (f"axle{count}" if count else "axle")
     assert all(f"axle{k}" not in flat.points for k in range(1, count))
 
 
 def flat_map(name):
-    model = unicycle_with_trailers(name) if isinstance(name, int) else ns.load(name)
-    return model, ns.structure(model).flat.map
+    model, structure = structure_of(name)
+    return model, structure.flat.map
 
 
 @pytest.mark.parametrize("name", ["tricycle", "agv", "ackermann-car", 0, 1, 2])
