@@ -114,13 +114,13 @@ class Predictive(AbstractControllerPlan):
         times = np.linspace(
             0.0, duration, max(2, math.ceil(4 * duration * self.steps / self.horizon))
         )
-        q, eta, w, u, wdot = reference_along(system, motion, reference_start, times, values)
         return PredictiveAlong(
             settings=self,
             parameters=values,
             times=times,
             prescribed=tuple(system.coordinates[k].name for k in motion.trace(system).at),
-            reference=(q, eta, w, u, wdot),
+            motion=motion,
+            start=reference_start,
         )
 
 
@@ -132,8 +132,10 @@ class PredictiveAlong(AbstractAskedController):
     parameters: Array
     times: Array
     prescribed: tuple[str, ...]  #: names of coordinates that the motion prescribes
-    #: q, η, w, u and ẇ of the reference at the times
-    reference: tuple[Array, Array, Array, Array, Array]
+    motion: AbstractMotion
+    start: Array  #: reference configuration at the first of the times
+    #: speed inputs as they are, where a run goes on in other independent speeds
+    kept: dict[str, Array] = field(default_factory=dict)
 
     steers = True
     signals = (("predictive.time", "s"), ("predictive.excess", "1"), ("predictive.late", "1"))
@@ -187,7 +189,9 @@ class _Horizon:
         forced = [row for row in rows if ca.depends_on(row.value, s.c)]
         self.num_forced, self.rows = len(forced), [*forced, *rows]
         self.step = self._traced_step()
-        self.course = law.reference
+        # in the speeds of this system, whichever those are
+        self.reference = reference_along(system, law.motion, law.start, law.times, law.parameters)
+        self.course = self.reference
         if around is not None:
             self.course = self._round_obstacles(around)
         self.outlines = [
@@ -196,10 +200,9 @@ class _Horizon:
         self.angles = np.array([name in states.angles for name in s.names])
         self.x: Array | None = None
         self.c = np.zeros((self.N, self.nc))
-        self.w = law.reference[2][0].copy()
-        self.began = 0.0
+        self.w = law.kept.get("w", self.reference[2][0])
+        self.began, self.excess = 0.0, 0.0
         self.solver: Any = None
-        self.last = 0.0
 
     def _weights(self, states: MotionStates, where: str) -> dict[str, float]:
         """Weights of states by name."""
@@ -254,10 +257,10 @@ class _Horizon:
 
     def _round_obstacles(self, around: Surroundings) -> tuple[Array, Array, Array, Array, Array]:
         """The reference, displaced to the left or right where it runs into obstacles."""
-        q, eta, *more = self.law.reference
+        q, eta, *more = self.reference
         vehicle = vehicle_of(self.system, ca.vertcat(*[ca.vec(o.traced) for o in around.outlines]))
         if vehicle is None:
-            return self.law.reference
+            return self.reference
         i, j, angle = vehicle.base
         t, arc = self.law.times, np.hypot(np.gradient(q[:, i]), np.gradient(q[:, j]))
         s = np.cumsum(arc)
@@ -283,7 +286,7 @@ class _Horizon:
 
         blocked = ~is_clear(0.0)
         if not blocked.any():
-            return self.law.reference
+            return self.reference
         most = float(np.max(np.ptp(around.corners, axis=1)) + 2 * np.max(around.radii, initial=0.0))
         most += 2 * max(float(np.max(np.abs(o.corners))) + o.radius for o in around.outlines)
         tried = np.linspace(0.0, most, DISPLACEMENTS + 1)[1:] + 2 * self.asked.clearance
@@ -336,6 +339,8 @@ class _Horizon:
     def answer(self, t: float, period: float, shown: Array) -> Array:
         """Inputs, speed inputs at the next sample, and signals."""
         before = time.perf_counter()
+        if t <= self.law.times[0]:
+            self.w = self.reference[2][0]
         seen = self._seen(t, shown)
         times: Array = t + self.h * np.arange(self.N + 1, dtype=float)
         wanted, wished = self._reference(times)
@@ -352,12 +357,13 @@ class _Horizon:
         excess = self._improve(times, seen, wanted, wished)
         self.began = t
         took = time.perf_counter() - before
-        late = took > self.asked.time_limit
+        late = took > self.asked.time_limit or not math.isfinite(excess)
+        self.excess = excess if math.isfinite(excess) else self.excess
         c = old if late else self.c[0]
         low, high = self.control_limits.T
         c = np.clip(c, low, high)
-        self.w = self.w + period * c[self.nu :]
-        return np.concatenate([c[: self.nu], self.w, [took, excess, float(late)]])
+        self.w = self.law.kept["w"] = self.w + period * c[self.nu :]
+        return np.concatenate([c[: self.nu], self.w, [took, self.excess, float(late)]])
 
     def _move_on(self, t: float, wanted: Array, wished: Array) -> None:
         """The last plan from a time on, and the reference beyond its end."""
@@ -372,7 +378,7 @@ class _Horizon:
         self.c[beyond[1:]] = wished[:-1][beyond[1:]]
 
     def _improve(self, times: Array, seen: Array, wanted: Array, wished: Array) -> float:
-        """One step of the program; by how much soft limits are exceeded."""
+        """One step of the program; by how much soft limits are exceeded, infinite if it fails."""
         assert self.x is not None
         N, nx, nc, x, c = self.N, self.nx, self.nc, self.x, self.c
         data = np.append(self.parameters, self.h)

@@ -1,6 +1,7 @@
 """Predictive control: the optimum of its program, obstacles, limits, steering, and time."""
 
 import math
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -176,3 +177,28 @@ def test_what_cannot_be_asked_is_refused(system_of, given, period, what):
             controller=loop,
         )
     assert what in caught.value.what
+
+
+def test_it_goes_on_in_other_independent_speeds(system_of):
+    """A run may change them: the reference is that of the speeds at hand, the inputs the same."""
+    robot = system_of("differential-robot")
+    names = "left.rate", "right.rate"
+    speeds = tuple(replace(robot.model.independent_speeds[0], name=n, symbol="") for n in names)
+    other = ns.compile(ns.derive(replace(robot.model, independent_speeds=speeds)))
+    motion = ns.motions.ExpressionMotion(
+        coordinates={"base.x": "0.3*t", "base.y": 0.0, "base.angle": 0.0}
+    )
+    start = ns.complete_start(robot, {"base.vx": 0.2, "base.rate": 0.1})
+    found = []
+    for system in (robot, other):
+        along = Predictive(limits=TORQUES).along(
+            robot, motion, reference_start=start.q, duration=2.0
+        )
+        horizon = _Horizon(along, system)
+        horizon.Q = np.array([1.0 if n.startswith("base.") else 0.0 for n in horizon.symbols.names])
+        horizon.Q[[n in ("base.vx", "base.rate") for n in horizon.symbols.names]] = 0.0
+        own = ns.complete_start(system, {"base.vx": 0.2, "base.rate": 0.1})
+        for _ in range(30):
+            answer = horizon.answer(0.0, 0.02, np.concatenate([own.q, own.eta]))
+        found.append(answer[:2])
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-6)
